@@ -1,0 +1,84 @@
+"""What can go wrong, for every door. One class per error; `problems` turns each into its wire form.
+
+    HubError
+     ├── InvalidRequest            a value, a limit or the state of the thing forbids it
+     ├── AuthenticationFailed      no key, or one that is unknown, revoked or expired
+     ├── PermissionRefused         the credential may not do this
+     ├── NotFound                  it does not exist, or the caller may not know of it
+     ├── MethodNotAllowed
+     ├── Conflict                  somebody else's change came first
+     │    ├── MemoryPathConflict
+     │    └── MemoryPreconditionFailed
+     │         └── MemoryEtagMismatch   the same, asked by an If-Match header
+     ├── RequestTooLarge
+     ├── RateLimited
+     └── Unavailable               the database or another part did not answer; the outcome may be unknown
+
+A message is one sentence a stranger can act on. `error_code` is the finer word for machines; `facts` stand beside it.
+"""
+
+from typing import Any
+
+
+class HubError(Exception):
+    def __init__(self, message: str, *, error_code: str | None = None, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.error_code = error_code
+        self.facts = facts
+
+
+class InvalidRequest(HubError): ...
+
+
+class AuthenticationFailed(HubError): ...
+
+
+class PermissionRefused(HubError): ...
+
+
+class NotFound(HubError):
+    """The message never says which of the two it is: absent and foreign things answer the same bytes."""
+
+    def __init__(self, noun: str = "resource") -> None:
+        super().__init__(f"The {noun} was not found.")
+
+
+class MethodNotAllowed(HubError):
+    def __init__(self, method: str, allowed: list[str]) -> None:
+        super().__init__(f"{method} is not allowed here; allowed: {', '.join(allowed)}.")
+        self.allowed = allowed
+
+
+class Conflict(HubError): ...
+
+
+class MemoryPathConflict(Conflict):
+    """A live memory is at the path, above it or below it."""
+
+    def __init__(self, path: str, *, conflicting_memory_id: str, conflicting_path: str) -> None:
+        super().__init__(f"The path {path} is taken by the memory at {conflicting_path}.")
+        self.conflicting_memory_id = conflicting_memory_id
+        self.conflicting_path = conflicting_path
+
+
+class MemoryPreconditionFailed(Conflict):
+    """The caller's SHA-256 is not that of the stored content."""
+
+    def __init__(self) -> None:
+        super().__init__("The memory changed since it was read: its content_sha256 is not the expected one.")
+
+
+class MemoryEtagMismatch(MemoryPreconditionFailed): ...
+
+
+class RequestTooLarge(HubError): ...
+
+
+class RateLimited(HubError):
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__(f"Too many requests with this credential; try again in {retry_after_seconds} s.")
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Unavailable(HubError): ...

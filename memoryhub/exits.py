@@ -1,0 +1,54 @@
+"""Why a command of the hub ended, as a number a script can act on. The table for people is in supervisor.py."""
+
+import errno
+from enum import IntEnum
+
+from memoryhub.embedded import BinaryMissingError, DiskFullError, EmbeddedError, FolderError
+from memoryhub.environ import SettingError
+
+
+class Exit(IntEnum):
+    STOPPED = 0
+    USAGE = 64
+    FOREIGN_FOLDER = 65
+    DATABASE = 68
+    PROGRAM_MISSING = 69
+    NOT_READY = 70
+    PART_FAILED = 71
+    PORT_TAKEN = 72
+    FOLDER = 73
+    DISK_FULL = 74
+    BUSY = 75
+    NEWER = 76
+    SETTING = 78
+
+
+class UpError(Exception):
+    """The hub cannot start. The message is one sentence that says what to do."""
+
+    def __init__(self, code: Exit, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+# The first class an error is an instance of decides.
+_CODES: tuple[tuple[type[Exception], Exit], ...] = (
+    (SettingError, Exit.SETTING),
+    (BinaryMissingError, Exit.PROGRAM_MISSING),
+    (DiskFullError, Exit.DISK_FULL),
+    (FolderError, Exit.FOLDER),
+    (EmbeddedError, Exit.PART_FAILED),
+)
+FORESEEN = (UpError, SettingError, EmbeddedError, OSError)
+
+
+def explain_exit(error: Exception) -> tuple[Exit, str]:
+    """The exit code and the sentence for one of FORESEEN. Raises the error again when it was not foreseen."""
+    if isinstance(error, UpError):
+        return error.code, str(error)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code, str(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Exit.DISK_FULL, "The disk of the data folder is full: free some space and start again."
+    raise error

@@ -1,0 +1,40 @@
+"""gunicorn's settings. `gunicorn -c python:memoryhub.gunicorn_config memoryhub.wsgi` serves the hub."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import multiprocess
+
+from memoryhub.environ import read_integer, read_text
+
+# `./hub up` opens the port itself and hands it over, so requests wait while gunicorn starts again.
+_descriptor = os.environ.get("MEMORYHUB_LISTEN_FD")
+_host = read_text("MEMORYHUB_BIND_HOST") or "127.0.0.1"
+bind = (
+    f"fd://{_descriptor}"
+    if _descriptor
+    else f"{_host}:{read_integer('PORT', 8000, minimum=1, maximum=65_535)}"
+)
+
+worker_class = "gthread"
+workers = read_integer("MEMORYHUB_WEB_PROCESSES", 2, minimum=1, maximum=64)
+threads = read_integer("MEMORYHUB_WEB_THREADS", 8, minimum=1, maximum=64)
+preload_app = False  # each process opens its own database pool
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the heartbeat must not wait for a disk
+
+timeout = 60  # seconds without a sign of life before a process is replaced
+graceful_timeout = 10  # seconds a request may finish in when the hub ends
+keepalive = 30
+limit_request_line = 8_190
+limit_request_fields = 100
+limit_request_field_size = 8_190
+control_socket_disable = True
+accesslog = None  # the hub logs each request itself, with its id and without content
+loglevel = "warning"
+
+
+def child_exit(server: Any, worker: Any) -> None:  # noqa: ARG001
+    """gunicorn's hook: the gauges of a process end with it."""
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

@@ -1,0 +1,218 @@
+"""API keys: issue (shown once), authenticate, rotate, revoke. A key reads `mh_<32 hex of its id>_<secret>`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+from django.utils import timezone
+
+from memoryhub import audit, ids, tenancy
+from memoryhub.actors import Actor, StoreAccess
+from memoryhub.audit import AuditAction
+from memoryhub.digests import are_equal
+from memoryhub.errors import AuthenticationFailed, InvalidRequest, NotFound
+from memoryhub.models import ApiKey, Project
+from memoryhub.operations import SCOPES
+from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.tokens import new_token, token_sha256
+
+KEY_STORES_MAX = 100
+KEY_OVERLAP_SECONDS_MAX = 7 * 86_400
+LAST_USED_GRAIN = timedelta(seconds=60)
+_KEY = re.compile(r"mh_([0-9a-f]{32})_([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A new key with its secret, which is shown this once."""
+
+    key: ApiKey
+    secret: str
+
+
+def authenticate_key(text: str) -> Actor:
+    """The actor of a presented key. Raises: AuthenticationFailed for an unknown, revoked or expired one."""
+    match = _KEY.fullmatch(text)
+    key = ApiKey.objects.filter(id=UUID(hex=match[1])).first() if match else None
+    if match is None or key is None or not are_equal(bytes(key.secret_sha256), token_sha256(match[2])):
+        raise AuthenticationFailed("The API key is not known.")
+    now = timezone.now()
+    if key.revoked_at is not None and key.revoked_at <= now:
+        raise AuthenticationFailed("The API key is revoked.")
+    if key.expires_at is not None and key.expires_at <= now:
+        raise AuthenticationFailed("The API key has expired.")
+    _note_use(key, now)
+    return key_actor(key)
+
+
+def key_actor(key: ApiKey) -> Actor:
+    stores: Mapping[UUID, StoreAccess] | None = None
+    if "agent" in key.scopes:
+        stores = {UUID(hex=hex_id): access for hex_id, access in (key.stores or {}).items()}
+    return Actor("api_actor", key.wire_id, key.project_id, key.environment_id, frozenset(key.scopes), stores)
+
+
+def _note_use(key: ApiKey, now: datetime) -> None:
+    if key.last_used_at is None or now - key.last_used_at > LAST_USED_GRAIN:
+        ApiKey.objects.filter(id=key.id).update(last_used_at=now)
+
+
+@atomic(durable=True)
+def create_key(
+    *,
+    environment_id: UUID | None,
+    name: str,
+    scopes: list[str],
+    stores: Mapping[UUID, StoreAccess] | None = None,
+    expires_at: datetime | None = None,
+    actor: Actor,
+) -> IssuedKey:
+    """Raises: InvalidRequest for scopes that do not go together, a foreign environment, or a full project."""
+    return issue_key(
+        environment_id=environment_id,
+        name=name,
+        scopes=scopes,
+        stores=stores,
+        expires_at=expires_at,
+        actor=actor,
+    )
+
+
+def issue_key(
+    *,
+    environment_id: UUID | None,
+    name: str,
+    scopes: list[str],
+    stores: Mapping[UUID, StoreAccess] | None = None,
+    expires_at: datetime | None = None,
+    actor: Actor,
+) -> IssuedKey:
+    """The step of `create_key`: in the caller's transaction."""
+    _check_scopes(scopes, environment_id, stores)
+    Project.objects.select_for_update().get(id=actor.project_id)
+    live = ApiKey.objects.filter(project_id=actor.project_id).filter(
+        Q(revoked_at=None) | Q(revoked_at__gt=timezone.now())
+    )
+    if live.count() >= settings.KEYS_MAX:
+        raise InvalidRequest(
+            f"The project has {settings.KEYS_MAX} keys already; revoke one first.", error_code="keys_full"
+        )
+    secret = new_token()
+    key = ApiKey.objects.create(
+        project_id=actor.project_id,
+        environment_id=environment_id,
+        name=name,
+        scopes=sorted(set(scopes)),
+        secret_sha256=token_sha256(secret),
+        secret_hint=secret[-4:],
+        stores={store_id.hex: access for store_id, access in stores.items()} if stores is not None else None,
+        created_by_type=actor.type,
+        created_by_id=actor.actor_id,
+        expires_at=expires_at,
+    )
+    audit.record(
+        AuditAction.API_KEY_CREATED,
+        key.wire_id,
+        environment_id=environment_id,
+        details={"scopes": key.scopes, "stores": len(stores or {})},
+        actor=actor,
+    )
+    return IssuedKey(key, f"mh_{key.id.hex}_{secret}")
+
+
+def _check_scopes(
+    scopes: list[str], environment_id: UUID | None, stores: Mapping[UUID, StoreAccess] | None
+) -> None:
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        raise InvalidRequest(f"scopes: choose from {', '.join(SCOPES)}.")
+    if "agent" in scopes and len(set(scopes)) > 1:
+        raise InvalidRequest("scopes: an agent key carries the agent scope alone.")
+    if "agent" in scopes and environment_id is None:
+        raise InvalidRequest("environment: an agent key belongs to one environment.")
+    if stores is not None and "agent" not in scopes:
+        raise InvalidRequest("stores: only an agent key names stores.")
+    if stores is not None and len(stores) > KEY_STORES_MAX:
+        raise InvalidRequest(f"stores: a key names at most {KEY_STORES_MAX} stores.")
+
+
+def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
+    """Newest first, revoked ones included."""
+    keys = _visible_keys(actor)
+    position = page.position()
+    if position is not None:
+        keys = keys.filter(id__lt=UUID(hex=position[0]))
+    rows = list(keys.select_related("environment").order_by("-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda key: [key.id.hex])
+
+
+def get_key(key_id: str, *, actor: Actor) -> ApiKey:
+    """Raises: NotFound."""
+    found = ids.from_wire(ids.API_KEY, key_id)
+    key = _visible_keys(actor).select_related("environment").filter(id=found).first() if found else None
+    if key is None:
+        raise NotFound("API key")
+    return key
+
+
+def _visible_keys(actor: Actor) -> QuerySet[ApiKey]:
+    keys = ApiKey.objects.filter(project_id=actor.project_id)
+    return keys if actor.environment_id is None else keys.filter(environment_id=actor.environment_id)
+
+
+@atomic(durable=True)
+def rotate_key(key_id: str, *, overlap_seconds: int, actor: Actor) -> IssuedKey:
+    """Issue a key with the same rights; the old one works for `overlap_seconds` more. Raises: NotFound, InvalidRequest."""
+    old = _lock_key(key_id, actor)
+    if old.revoked_at is not None:
+        raise InvalidRequest("The API key is revoked, so it cannot be rotated; create a new one.")
+    stores = key_actor(old).stores
+    issued = issue_key(
+        environment_id=old.environment_id,
+        name=old.name,
+        scopes=old.scopes,
+        stores=stores,
+        expires_at=old.expires_at,
+        actor=actor,
+    )
+    old.revoked_at = timezone.now() + timedelta(seconds=overlap_seconds)
+    old.save(update_fields=["revoked_at"])
+    audit.record(
+        AuditAction.API_KEY_ROTATED,
+        old.wire_id,
+        environment_id=old.environment_id,
+        details={"new_key": issued.key.wire_id, "overlap_seconds": overlap_seconds},
+        actor=actor,
+    )
+    return issued
+
+
+@atomic(durable=True)
+def revoke_key(key_id: str, *, actor: Actor) -> ApiKey:
+    """Effective for every request that begins after the answer. Again: unchanged. Raises: NotFound."""
+    key = _lock_key(key_id, actor)
+    now = timezone.now()
+    if key.revoked_at is not None and key.revoked_at <= now:
+        return key
+    key.revoked_at = now
+    key.save(update_fields=["revoked_at"])
+    audit.record(AuditAction.API_KEY_REVOKED, key.wire_id, environment_id=key.environment_id, actor=actor)
+    return key
+
+
+def _lock_key(key_id: str, actor: Actor) -> ApiKey:
+    key = get_key(key_id, actor=actor)
+    return ApiKey.objects.select_for_update().get(id=key.id)
+
+
+def resolve_key_environment(name_or_id: str | None, *, actor: Actor) -> UUID | None:
+    """The environment of a new key: the one named; none named: the caller's own reach."""
+    if name_or_id is None:
+        return actor.environment_id
+    return tenancy.get_environment(name_or_id, actor=actor).id

@@ -1,0 +1,181 @@
+"""The tables of the ground floor: who owns what, who may ask, and what was done.
+
+Every row of a project carries `project_id`; composite foreign keys (in the migrations) make it part of each link.
+"""
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from memoryhub import ids
+from memoryhub.columns import ClockTimestamp, NextNumber
+
+NAME_LENGTH_MAX = 255
+
+
+class User(AbstractBaseUser):
+    """A person who signs in to the console. `is_operator`: may create projects on this hub."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    email = models.EmailField(unique=True, max_length=254)
+    name = models.CharField(max_length=NAME_LENGTH_MAX, blank=True)
+    is_active = models.BooleanField(default=True)
+    is_operator = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    USERNAME_FIELD = "email"
+    objects = BaseUserManager()
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.USER, self.id)
+
+
+class Project(models.Model):
+    """A tenant. `digest_key` makes the keyed digests of its audit trail; it dies with the project."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    name = models.CharField(max_length=64, unique=True)
+    digest_key = models.BinaryField(max_length=32)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.PROJECT, self.id)
+
+
+class Environment(models.Model):
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="environments")
+    name = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="environment_project_id"),
+            models.UniqueConstraint(fields=["project", "name"], name="environment_project_name"),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.ENVIRONMENT, self.id)
+
+
+class Membership(models.Model):
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="membership_project_user")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.MEMBERSHIP, self.id)
+
+
+class Invitation(models.Model):
+    """An offer of membership. Only the SHA-256 of its token is kept."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="invitations")
+    email = models.EmailField(max_length=254)
+    role = models.CharField(max_length=16)
+    token_sha256 = models.BinaryField(max_length=32, unique=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.INVITATION, self.id)
+
+
+class SignInLink(models.Model):
+    """A one-time way in for one person. Only the SHA-256 of its token is kept."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="sign_in_links")
+    token_sha256 = models.BinaryField(max_length=32, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+
+class ApiKey(models.Model):
+    """A credential of an application or an agent. `environment` null: all of the project. The secret is never kept."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
+    environment = models.ForeignKey(
+        Environment, models.DO_NOTHING, null=True, db_constraint=False, related_name="+"
+    )
+    name = models.CharField(max_length=NAME_LENGTH_MAX)
+    scopes = ArrayField(models.CharField(max_length=16))
+    secret_sha256 = models.BinaryField(max_length=32)
+    secret_hint = models.CharField(max_length=8)
+    stores = models.JSONField(null=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    created_by_type = models.CharField(max_length=24, null=True)
+    created_by_id = models.CharField(max_length=64, null=True)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "-id"], name="apikey_project")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.API_KEY, self.id)
+
+
+class AuditEvent(models.Model):
+    """What was done, by whom, to which thing; ids, sizes and keyed digests only, never content.
+
+    Written in the change's own transaction. The sealer then gives the row its place in the project's hash chain;
+    the database refuses every other change.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    number = models.BigIntegerField(db_default=NextNumber("memoryhub_audit_number"), unique=True)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="audit_events")
+    environment_id = models.UUIDField(null=True)
+    action = models.CharField(max_length=64)
+    actor_type = models.CharField(max_length=24)
+    actor_id = models.CharField(max_length=64)
+    subject_id = models.CharField(max_length=64)
+    parent_id = models.CharField(max_length=64, null=True)
+    details = models.JSONField()
+    request_id = models.CharField(max_length=64, null=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    chain_index = models.BigIntegerField(null=True)
+    chain_sha256 = models.CharField(max_length=64, null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "chain_index"], name="auditevent_chain")]
+        indexes = [
+            models.Index(fields=["project", "-number"], name="auditevent_project"),
+            models.Index(fields=["subject_id"], name="auditevent_subject"),
+            models.Index(
+                fields=["project", "number"], name="auditevent_unsealed", condition=Q(chain_index=None)
+            ),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.AUDIT_EVENT, self.id)
+
+
+class Usage(models.Model):
+    """What a project holds, counted in the background: quotas on history are checked against it."""
+
+    project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="usage")
+    memory_stores = models.BigIntegerField(default=0)
+    memories = models.BigIntegerField(default=0)
+    memory_versions = models.BigIntegerField(default=0)
+    version_bytes = models.BigIntegerField(default=0)
+    counted_at = models.DateTimeField(db_default=ClockTimestamp())

@@ -1,0 +1,4 @@
+from drf_spectacular.openapi import AutoSchema
+
+
+class OperationSchema(AutoSchema): ...

@@ -1,0 +1,110 @@
+"""The one table of rights: operation x scope. Checks, tests and the docs page are made from it.
+
+A credential carries scopes; a person's role is a set of scopes. An operation is allowed when the two share one.
+
+| scope  | what it is for                                                              |
+|--------|-----------------------------------------------------------------------------|
+| admin  | everything in its environment; with no environment, everything in the project |
+| host   | the trusted application: writes memory for its users                         |
+| review | decides what becomes reviewed memory                                         |
+| agent  | one agent: the stores named on the key, nothing else                         |
+| worker | the routes of the work queue, nothing else                                   |
+| read   | looks, changes nothing                                                       |
+"""
+
+from dataclasses import dataclass
+
+SCOPES = ("admin", "host", "review", "agent", "worker", "read")
+
+ROLES: dict[str, frozenset[str]] = {
+    "owner": frozenset({"admin", "host", "review", "read"}),
+    "developer": frozenset({"host", "read"}),
+    "reviewer": frozenset({"review", "read"}),
+    "viewer": frozenset({"read"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`whole_project`: the credential must not be bound to one environment. `writes`: it changes something."""
+
+    name: str
+    scopes: frozenset[str]
+    writes: bool
+    whole_project: bool = False
+
+
+def _reads(name: str, *more: str) -> Operation:
+    return Operation(name, frozenset({"admin", "host", "review", "read", *more}), writes=False)
+
+
+def _writes(name: str, *more: str) -> Operation:
+    return Operation(name, frozenset({"admin", *more}), writes=True)
+
+
+def _project(operation: Operation) -> Operation:
+    return Operation(operation.name, frozenset({"admin"}), operation.writes, whole_project=True)
+
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        # the ground floor
+        _reads("projects.get"),
+        _reads("projects.list"),
+        _project(_writes("projects.update")),
+        _reads("environments.get"),
+        _reads("environments.list"),
+        _project(_writes("environments.create")),
+        _project(_writes("environments.update")),
+        _project(_reads("members.list")),
+        _project(_writes("members.update")),
+        _project(_writes("members.remove")),
+        _project(_reads("invitations.list")),
+        _project(_writes("invitations.create")),
+        _project(_writes("invitations.revoke")),
+        Operation("api_keys.get", frozenset({"admin"}), writes=False),
+        Operation("api_keys.list", frozenset({"admin"}), writes=False),
+        _writes("api_keys.create"),
+        _writes("api_keys.rotate"),
+        _writes("api_keys.revoke"),
+        Operation("audit_events.list", frozenset({"admin"}), writes=False),
+        _project(_reads("audit_events.export")),
+        # the fourteen operations of the stores contract
+        _writes("memory_stores.create", "host"),
+        _reads("memory_stores.get", "agent"),
+        _writes("memory_stores.update", "host"),
+        _reads("memory_stores.list"),
+        _writes("memory_stores.archive", "host"),
+        _writes("memory_stores.delete", "host"),
+        _writes("memories.create", "host", "agent"),
+        _reads("memories.get", "agent"),
+        _writes("memories.update", "host", "agent"),
+        _reads("memories.list", "agent"),
+        _writes("memories.delete", "host", "agent"),
+        _reads("memory_versions.get"),
+        _reads("memory_versions.list"),
+        _writes("memory_versions.redact", "host"),
+        # what no other implementation of that API has
+        _reads("files.get"),
+        _writes("files.put", "host"),
+        _writes("files.delete", "host"),
+        _reads("memories.search"),
+        _reads("memory_versions.diff"),
+        _writes("memory_versions.restore", "host"),
+        _reads("memory_versions.search"),
+        _reads("memory_stores.changes"),
+        _reads("memory_stores.snapshot"),
+        _reads("memory_stores.export"),
+        _writes("memory_stores.import", "host"),
+        _writes("memory_stores.freeze", "host"),
+        _writes("memory_stores.unfreeze", "host"),
+        _writes("memories.freeze", "host"),
+        _writes("memories.unfreeze", "host"),
+        _writes("redactions.create"),
+    )
+}
+
+
+def allows(scopes: frozenset[str], operation: Operation) -> bool:
+    return not scopes.isdisjoint(operation.scopes)

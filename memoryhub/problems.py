@@ -1,0 +1,186 @@
+"""Errors on the wire: the only file that knows the envelope. Source: contract stores 2.5.
+
+{"type": "error", "error": {"type", "message", "details"?: {"error_code", …}}, "request_id"}
+"""
+
+import json
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from psycopg import errors as postgres
+
+from memoryhub.errors import (
+    AuthenticationFailed,
+    Conflict,
+    HubError,
+    InvalidRequest,
+    MemoryEtagMismatch,
+    MemoryPathConflict,
+    MemoryPreconditionFailed,
+    MethodNotAllowed,
+    NotFound,
+    PermissionRefused,
+    RateLimited,
+    RequestTooLarge,
+    Unavailable,
+)
+from memoryhub.request_context import current_request_id
+
+log = structlog.get_logger("memoryhub.problems")
+
+# error class -> (status, error.type); the first that fits is taken, so exact classes stand above wide ones.
+ANSWERS: dict[type[HubError], tuple[int, str]] = {
+    InvalidRequest: (400, "invalid_request_error"),
+    AuthenticationFailed: (401, "authentication_error"),
+    PermissionRefused: (403, "permission_error"),
+    NotFound: (404, "not_found_error"),
+    MethodNotAllowed: (405, "invalid_request_error"),
+    MemoryPathConflict: (409, "memory_path_conflict_error"),
+    MemoryEtagMismatch: (412, "memory_precondition_failed_error"),
+    MemoryPreconditionFailed: (409, "memory_precondition_failed_error"),
+    Conflict: (409, "conflict_error"),
+    RequestTooLarge: (413, "request_too_large"),
+    RateLimited: (429, "rate_limit_error"),
+    Unavailable: (503, "api_error"),
+}
+API_PREFIXES = ("/v1/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")
+
+
+def error_body(error: HubError) -> tuple[int, dict[str, Any]]:
+    """(status, envelope)."""
+    status, error_type = next(answer for kind, answer in ANSWERS.items() if isinstance(error, kind))
+    shown: dict[str, Any] = {"type": error_type, "message": error.message}
+    if isinstance(error, MemoryPathConflict):
+        shown |= {
+            "conflicting_memory_id": error.conflicting_memory_id,
+            "conflicting_path": error.conflicting_path,
+        }
+    if error.error_code is not None:
+        shown["details"] = {"error_code": error.error_code, **error.facts}
+    return status, {"type": "error", "error": shown, "request_id": current_request_id()}
+
+
+def answer_error(error: HubError) -> HttpResponse:
+    status, body = error_body(error)
+    response = json_response(body, status=status)
+    if status == 409:
+        response["x-should-retry"] = "false"  # else the SDK sends a conflict three times
+    if isinstance(error, MethodNotAllowed):
+        response["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, RateLimited):
+        response["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, AuthenticationFailed):
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def json_response(body: Any, *, status: int = 200) -> HttpResponse:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return HttpResponse(text.encode(), status=status, content_type="application/json")
+
+
+def translate(error: Exception) -> HubError | None:
+    """The hub's error for one of Django's or PostgreSQL's; None for a bug."""
+    if isinstance(error, HubError):
+        return error
+    if isinstance(error, Http404):
+        return NotFound("resource")
+    if isinstance(error, RequestDataTooBig):
+        return body_too_large()
+    if isinstance(error, DisallowedHost):
+        return InvalidRequest("The Host header names a host that this hub does not answer for.")
+    if isinstance(error, SuspiciousOperation):
+        return InvalidRequest("The request is malformed.")
+    return _translate_database(error) if isinstance(error, DatabaseError | InterfaceError) else None
+
+
+def _translate_database(error: Exception) -> HubError | None:
+    cause = error.__cause__
+    if isinstance(cause, postgres.DiskFull):
+        return Unavailable(
+            "The database's disk is full, so nothing was saved; free space and repeat.",
+            error_code="disk_full",
+        )
+    if isinstance(cause, postgres.QueryCanceled):
+        return Unavailable("The query took longer than the hub allows.", error_code="statement_timeout")
+    if isinstance(cause, postgres.ReadOnlySqlTransaction):
+        return Unavailable("The database is read-only at the moment.", error_code="database_read_only")
+    if isinstance(error, OperationalError | InterfaceError):
+        return Unavailable(
+            "The database did not answer, so it is not known whether a change was saved; read, or repeat the request.",
+            error_code="database_unavailable",
+        )
+    return None
+
+
+def body_too_large() -> RequestTooLarge:
+    return RequestTooLarge(
+        f"The body is larger than {settings.REQUEST_BODY_BYTES_MAX} bytes.", error_code="body_too_large"
+    )
+
+
+def answer_exception(error: Exception, context: Any = None) -> HttpResponse:  # noqa: ARG001 - DRF's signature
+    """Any exception of an API view as its envelope; a bug is logged and answers 500."""
+    translated = translate(error)
+    if translated is None:
+        log.error("bug", exc_info=error)
+        body = {"type": "api_error", "message": "The hub failed; the request id finds the cause in its log."}
+        return json_response({"type": "error", "error": body, "request_id": current_request_id()}, status=500)
+    if isinstance(translated, Unavailable):
+        log.warning("unavailable", error_code=translated.error_code, cause=type(error.__cause__).__name__)
+    return answer_error(translated)
+
+
+def is_api_path(path: str) -> bool:
+    return path.startswith(API_PREFIXES)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, InvalidRequest("The request is malformed."), exception)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, PermissionRefused("You may not do this."), exception)
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, NotFound("resource"), exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    import sys
+
+    failure = sys.exc_info()[1]
+    error = failure if isinstance(failure, Exception) else RuntimeError("unknown failure")
+    if is_api_path(request.path):
+        return answer_exception(error)
+    translated = translate(error) or Unavailable("The hub failed; the request id finds the cause in its log.")
+    log.error("bug", exc_info=error)
+    return _page(request, translated, 503 if isinstance(translate(error), Unavailable) else 500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    log.info("csrf_refused", reason=reason)
+    message = "The form is no longer valid: go back, reload the page and send it again."
+    return _answer(request, PermissionRefused(message), None)
+
+
+def _answer(request: HttpRequest, error: HubError, cause: Exception | None) -> HttpResponse:
+    translated = (translate(cause) if cause is not None else None) or error
+    if is_api_path(request.path):
+        return answer_error(translated)
+    return _page(request, translated, error_body(translated)[0])
+
+
+def _page(request: HttpRequest, error: HubError, status: int) -> HttpResponse:
+    return render(
+        request,
+        "memoryhub/problem.html",
+        {"status": status, "error": error, "request_id": current_request_id()},
+        status=status,
+    )

@@ -1,0 +1,77 @@
+"""The verbs of a project: create (with its environments and owner), get, rename."""
+
+import re
+import secrets
+
+from django.db import IntegrityError
+from django.db.transaction import atomic
+
+from memoryhub import audit
+from memoryhub.actors import Actor, user_actor
+from memoryhub.audit import AuditAction
+from memoryhub.errors import Conflict, InvalidRequest
+from memoryhub.models import Environment, Membership, Project, User
+from memoryhub.operations import ROLES
+
+PROJECT_NAME_LENGTH_MAX = 64
+FIRST_ENVIRONMENTS = ("development", "production")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
+
+
+def check_name(name: str) -> None:
+    """Names of projects and environments: they stand in URLs and commands. Raises: InvalidRequest."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            "name: Use 1 to 64 lowercase letters, digits and hyphens, with no hyphen at either end."
+        )
+
+
+@atomic(durable=True)
+def create_project(*, name: str, owner: User) -> Project:
+    """A project with environments `development` and `production`, owned by `owner`. Raises: InvalidRequest, Conflict."""
+    check_name(name)
+    try:
+        with atomic():
+            project = Project.objects.create(name=name, digest_key=secrets.token_bytes(32))
+    except IntegrityError as error:
+        raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
+    for environment_name in FIRST_ENVIRONMENTS:
+        Environment.objects.create(project=project, name=environment_name)
+    Membership.objects.create(project=project, user=owner, role="owner")
+    audit.record(
+        AuditAction.PROJECT_CREATED, project.wire_id, environment_id=None, actor=owner_actor(project, owner)
+    )
+    return project
+
+
+def owner_actor(project: Project, owner: User) -> Actor:
+    return user_actor(owner.id, project.id, ROLES["owner"])
+
+
+@atomic(durable=True)
+def rename_project(*, name: str, actor: Actor) -> Project:
+    """Raises: InvalidRequest, Conflict."""
+    check_name(name)
+    project = Project.objects.select_for_update().get(id=actor.project_id)
+    if project.name == name:
+        return project
+    project.name = name
+    try:
+        with atomic():
+            project.save(update_fields=["name"])
+    except IntegrityError as error:
+        raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
+    audit.record(AuditAction.PROJECT_UPDATED, project.wire_id, environment_id=None, actor=actor)
+    return project
+
+
+@atomic(durable=True)
+def create_operator(*, email: str, name: str, password: str | None) -> User:
+    """A person who may create projects on this hub; without a password only a sign-in link lets them in."""
+    user = User(email=email.lower(), name=name, is_operator=True)
+    if password is None:
+        user.set_unusable_password()
+    else:
+        user.set_password(password)
+    user.save(force_insert=True)
+    return user

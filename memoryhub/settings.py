@@ -1,0 +1,204 @@
+"""The settings of a hub: one file. Every variable read here has its paragraph in docs/settings.md."""
+
+from pathlib import Path
+from typing import Any
+
+from memoryhub import embedded
+from memoryhub.environ import SettingError, read_choice, read_flag, read_integer, read_list, read_text
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = embedded.data_folder()
+
+# Secrets: made once in the data folder by `./hub up` (mode 0600), or given one by one.
+SECRETS = embedded.read_secrets(DATA_DIR)
+
+
+def _secret(name: str) -> str:
+    value = read_text(f"MEMORYHUB_{name.upper()}") or SECRETS.get(name)
+    if not value:
+        raise SettingError(
+            f"MEMORYHUB_{name.upper()} is not set and {DATA_DIR} holds no secrets: run ./hub up once, or set it."
+        )
+    return value
+
+
+SECRET_KEY = _secret("secret_key")
+
+DEBUG = False
+PORT = read_integer("PORT", 8000, minimum=1, maximum=65_535)
+BASE_URL = (read_text("MEMORYHUB_BASE_URL") or f"http://127.0.0.1:{PORT}").rstrip("/")
+ALLOWED_HOSTS = read_list(
+    "MEMORYHUB_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]", embedded.host_of(BASE_URL)]
+)
+BEHIND_TLS = BASE_URL.startswith("https://")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "memoryhub",
+    "stores",
+]
+MIDDLEWARE = [
+    "memoryhub.middleware.RequestMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "memoryhub.middleware.ConsoleSessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "memoryhub.middleware.ConsoleUserMiddleware",
+    "memoryhub.middleware.ConsoleMessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "memoryhub.urls"
+WSGI_APPLICATION = "memoryhub.wsgi.application"
+APPEND_SLASH = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "memoryhub.User"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["memoryhub.templatetags.hub"],
+        },
+    }
+]
+
+# The database: PostgreSQL only. Pools need no connection age; health checks survive its restarts.
+DATABASE_URL = read_text("DATABASE_URL")
+DATABASE_POOL_SIZE = read_integer("MEMORYHUB_DATABASE_POOL_SIZE", 8, minimum=0, maximum=200)
+STATEMENT_TIMEOUT_SECONDS = read_integer("MEMORYHUB_STATEMENT_TIMEOUT_SECONDS", 5, minimum=1, maximum=600)
+
+
+def _database() -> dict[str, Any]:
+    database = (
+        embedded.parse_database_url(DATABASE_URL) if DATABASE_URL else embedded.database_settings(DATA_DIR)
+    )
+    options: dict[str, Any] = dict(database.pop("OPTIONS", {}))
+    options["options"] = (
+        f"-c statement_timeout={STATEMENT_TIMEOUT_SECONDS}s -c idle_in_transaction_session_timeout=60s"
+    )
+    options["application_name"] = "memoryhub"
+    if DATABASE_POOL_SIZE:
+        options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 5}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_HEALTH_CHECKS": True,
+        "CONN_MAX_AGE": 0 if DATABASE_POOL_SIZE else 60,
+        "OPTIONS": options,
+        "TEST": {"NAME": "test_memoryhub"},
+        **database,
+    }
+
+
+DATABASES = {"default": _database()}
+
+# The queue: Redis or Valkey. Messages carry ids only; a lost broker costs time, not work.
+REDIS_URL = read_text("REDIS_URL") or embedded.queue_url(DATA_DIR)
+CELERY_BROKER_URL = (
+    f"redis+socket://{REDIS_URL.removeprefix('unix://')}" if REDIS_URL.startswith("unix://") else REDIS_URL
+)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = 600
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 900,
+    "unacked_restore_interval": 1,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+}
+CELERY_BEAT_SCHEDULE = {
+    "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
+    "count-usage": {"task": "memoryhub.count_usage", "schedule": 60.0, "options": {"expires": 60}},
+}
+
+# Limits that an operator may move. The contracts' own limits are constants beside the code they bind.
+KEY_REQUESTS_PER_MINUTE_MAX = read_integer(
+    "MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX", 30_000, minimum=0, maximum=10_000_000
+)
+ENVIRONMENTS_MAX = read_integer("MEMORYHUB_ENVIRONMENTS_MAX", 50, minimum=1, maximum=10_000)
+MEMBERS_MAX = read_integer("MEMORYHUB_MEMBERS_MAX", 500, minimum=1, maximum=100_000)
+KEYS_MAX = read_integer("MEMORYHUB_KEYS_MAX", 1_000, minimum=1, maximum=100_000)
+STORES_MAX = read_integer("MEMORYHUB_STORES_MAX", 10_000, minimum=1, maximum=10_000_000)
+VERSIONS_MAX = read_integer("MEMORYHUB_VERSIONS_MAX", 10_000_000, minimum=1, maximum=10_000_000_000)
+VERSION_BYTES_MAX = read_integer("MEMORYHUB_VERSION_BYTES_MAX", 100_000_000_000, minimum=1, maximum=10**15)
+ARCHIVE_BYTES_MAX = read_integer("MEMORYHUB_ARCHIVE_BYTES_MAX", 268_435_456, minimum=1_024, maximum=10**12)
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+LOGIN_URL = "/sign-in"
+SESSION_COOKIE_AGE = 14 * 86_400
+SESSION_COOKIE_NAME = "memoryhub_session"
+CSRF_COOKIE_NAME = "memoryhub_csrf"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+CSRF_FAILURE_VIEW = "memoryhub.problems.csrf_failure"
+SECURE_HSTS_SECONDS = 31_536_000 if BEHIND_TLS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_CSP = {
+    "default-src": ["'none'"],
+    "script-src": ["'self'"],
+    "style-src": ["'self'"],
+    "img-src": ["'self'", "data:"],
+    "connect-src": ["'self'"],
+    "form-action": ["'self'"],
+    "frame-ancestors": ["'none'"],
+    "base-uri": ["'none'"],
+}
+
+REQUEST_BODY_BYTES_MAX = 1_048_576  # contract: stores 2.2
+DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_BODY_BYTES_MAX
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# Every view of the API is a memoryhub.api.HubView, which reads keys and bodies itself.
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "UNAUTHENTICATED_USER": None,
+}
+
+LOG_LEVEL = read_choice("MEMORYHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOGGING_CONFIG = "memoryhub.logs.configure"
+LOGGING = {"level": LOG_LEVEL, "json": read_flag("MEMORYHUB_LOG_JSON", True)}

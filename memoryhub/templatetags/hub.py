@@ -1,0 +1,5 @@
+"""Template tags of the console."""
+
+from django import template
+
+register = template.Library()

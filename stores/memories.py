@@ -1,0 +1,352 @@
+"""The verbs of a memory: create, get, update, list, delete, freeze. Source: contract stores 4.7 to 4.11.
+
+Each change appends exactly one version and moves the head in the same transaction; a change of nothing appends none.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+
+from memoryhub import audit, ids, quotas
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.columns import ClockTimestamp
+from memoryhub.digests import sha256_hex
+from memoryhub.errors import (
+    InvalidRequest,
+    MemoryPathConflict,
+    MemoryPreconditionFailed,
+    NotFound,
+    PermissionRefused,
+    RequestTooLarge,
+)
+from memoryhub.pagination import ListRequest, Page, cut_page
+from stores import search
+from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
+from stores.memory_stores import get_store, lock_store, require_writable, share_store
+from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.paths import check_path, check_path_prefix, parent_keys, prefix_range, subtree_range
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPrefix:
+    """A child directory in a list of depth 1; the path ends with `/`."""
+
+    path: str
+
+
+def check_content(content: str) -> int:
+    """The content's size in bytes. Raises: RequestTooLarge."""
+    size = len(content.encode())
+    if size > MEMORY_CONTENT_BYTES_MAX:
+        raise RequestTooLarge(
+            f"content: It has {size} bytes; a memory holds at most {MEMORY_CONTENT_BYTES_MAX}.",
+            error_code="memory_content_too_large",
+        )
+    return size
+
+
+@atomic(durable=True)
+def create_memory(store_id: str, *, path: str, content: str, actor: Actor) -> Memory:
+    """Raises: InvalidRequest, RequestTooLarge, NotFound, PermissionRefused, MemoryPathConflict."""
+    check_path(path)
+    check_content(content)
+    store = lock_store(store_id, actor)
+    require_writable(store, actor)
+    return add_memory(store, path=path, content=content, actor=actor)
+
+
+def add_memory(store: MemoryStore, *, path: str, content: str, actor: Actor) -> Memory:
+    """The step of `create_memory`: the store is locked and writable, path and content are checked."""
+    path_key = path.encode()
+    require_free_path(store, path_key)
+    require_room(store)
+    quotas.require_history_room(store.project_id)
+    memory = Memory(project_id=store.project_id, store=store, path=path, path_key=path_key)
+    append_version(memory, operation="created", content=content, actor=actor)
+    search.index_memory(memory, store, content)
+    record_change(AuditAction.MEMORY_CREATED, memory, store, actor)
+    return memory
+
+
+def get_memory(store_id: str, memory_id: str, *, with_content: bool, actor: Actor) -> Memory:
+    """The memory; its `head` holds the content when asked for. Raises: NotFound."""
+    store = get_store(store_id, actor=actor)
+    memory = memories_of(store, with_content).filter(id=_key(memory_id)).first()
+    if memory is None:
+        raise NotFound("memory")
+    return memory
+
+
+def memories_of(store: MemoryStore, with_content: bool) -> QuerySet[Memory]:
+    memories = Memory.objects.filter(store_id=store.id)
+    return memories.select_related("head") if with_content else memories
+
+
+def _key(memory_id: str) -> UUID:
+    key = ids.from_wire(ids.MEMORY, memory_id)
+    if key is None:
+        raise NotFound("memory")
+    return key
+
+
+def lock_memory(store: MemoryStore, memory_id: str) -> Memory:
+    """A step: the memory, held alone to the end of the transaction. Raises: NotFound."""
+    memory = Memory.objects.select_for_update().filter(store_id=store.id, id=_key(memory_id)).first()
+    if memory is None:
+        raise NotFound("memory")
+    return memory
+
+
+def require_unfrozen(memory: Memory, actor: Actor) -> None:
+    """Raises: PermissionRefused for an agent and a frozen memory."""
+    if actor.is_agent and memory.frozen_at is not None:
+        raise PermissionRefused("The memory is frozen: agents may not change it.", error_code="memory_frozen")
+
+
+@atomic(durable=True)
+def update_memory(
+    store_id: str,
+    memory_id: str,
+    *,
+    path: str | None = None,
+    content: str | None = None,
+    expected_sha256: str | None = None,
+    actor: Actor,
+) -> Memory:
+    """Set the content, the path or both; `expected_sha256` is of the current content.
+
+    What already is as wanted is a success, even with a stale expectation, and appends nothing.
+    Raises: InvalidRequest, RequestTooLarge, NotFound, PermissionRefused, MemoryPreconditionFailed, MemoryPathConflict.
+    """
+    if path is not None:
+        check_path(path)
+    if content is not None:
+        check_content(content)
+    # A rename changes which paths are taken, so it holds the store alone.
+    store = share_store(store_id, actor) if path is None else lock_store(store_id, actor)
+    require_writable(store, actor)
+    memory = lock_memory(store, memory_id)
+    require_unfrozen(memory, actor)
+    return change_memory(
+        store, memory, path=path, content=content, expected_sha256=expected_sha256, actor=actor
+    )
+
+
+def change_memory(
+    store: MemoryStore,
+    memory: Memory,
+    *,
+    path: str | None,
+    content: str | None,
+    expected_sha256: str | None,
+    actor: Actor,
+) -> Memory:
+    """The step of `update_memory`: both rows are locked and writable, path and content are checked."""
+    same_path = path is None or path == memory.path
+    same_content = content is None or sha256_hex(content) == memory.content_sha256
+    if same_path and same_content:
+        return memory
+    if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
+        raise MemoryPreconditionFailed
+    if path is not None and not same_path:
+        require_free_path(store, path.encode(), moving=memory)
+        memory.path, memory.path_key = path, path.encode()
+    quotas.require_history_room(store.project_id)
+    text = head_content(memory) if content is None else content
+    append_version(memory, operation="modified", content=text, actor=actor)
+    search.index_memory(memory, store, text)
+    record_change(AuditAction.MEMORY_UPDATED, memory, store, actor)
+    return memory
+
+
+def head_content(memory: Memory) -> str:
+    content = MemoryVersion.objects.values_list("content", flat=True).get(id=memory.head_id)
+    assert content is not None, "the head of a live memory is never redacted"
+    return content
+
+
+@atomic(durable=True)
+def delete_memory(store_id: str, memory_id: str, *, expected_sha256: str | None = None, actor: Actor) -> str:
+    """Append a `deleted` version and remove the head; the memory's id.
+
+    Raises: NotFound, InvalidRequest, PermissionRefused, MemoryPreconditionFailed.
+    """
+    store = share_store(store_id, actor)
+    require_writable(store, actor)
+    memory = lock_memory(store, memory_id)
+    require_unfrozen(memory, actor)
+    remove_memory(store, memory, expected_sha256=expected_sha256, actor=actor)
+    return ids.to_wire(ids.MEMORY, _key(memory_id))
+
+
+def remove_memory(store: MemoryStore, memory: Memory, *, expected_sha256: str | None, actor: Actor) -> None:
+    """The step of `delete_memory`: both rows are locked and writable."""
+    if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
+        raise MemoryPreconditionFailed
+    append_version(memory, operation="deleted", content=None, actor=actor)
+    # its search row goes with it
+    Memory.objects.filter(id=memory.id).delete()
+    record_change(AuditAction.MEMORY_DELETED, memory, store, actor)
+
+
+@atomic(durable=True)
+def set_memory_frozen(store_id: str, memory_id: str, *, frozen: bool, actor: Actor) -> Memory:
+    """Agents may no longer change the memory, or may again. Again: unchanged. Raises: NotFound."""
+    store = share_store(store_id, actor)
+    memory = lock_memory(store, memory_id)
+    if frozen == (memory.frozen_at is not None):
+        return memory
+    memory.frozen_at = ClockTimestamp() if frozen else None
+    memory.save(update_fields=["frozen_at"])
+    action = AuditAction.MEMORY_FROZEN if frozen else AuditAction.MEMORY_UNFROZEN
+    audit.record(
+        action, memory.wire_id, environment_id=store.environment_id, parent_id=store.wire_id, actor=actor
+    )
+    return memory
+
+
+def append_version(memory: Memory, *, operation: str, content: str | None, actor: Actor) -> MemoryVersion:
+    """A step: write the version of a change, and point the head at it unless the memory is deleted."""
+    version = MemoryVersion(
+        project_id=memory.project_id,
+        store_id=memory.store_id,
+        memory_id=memory.id,
+        operation=operation,
+        path=memory.path,
+        content=content,
+        content_size_bytes=None if content is None else len(content.encode()),
+        content_sha256=None if content is None else sha256_hex(content),
+        created_by_type=actor.type,
+        created_by_id=actor.actor_id,
+    )
+    version.save(force_insert=True)
+    if operation != "deleted":
+        _move_head(memory, version, is_new=operation == "created")
+    return version
+
+
+def _move_head(memory: Memory, version: MemoryVersion, *, is_new: bool) -> None:
+    memory.head = version
+    memory.content_size_bytes = version.content_size_bytes or 0
+    memory.content_sha256 = version.content_sha256 or ""
+    memory.updated_at = version.created_at
+    if is_new:
+        memory.created_at = version.created_at
+        memory.save(force_insert=True)
+        return
+    moved = ["head", "path", "path_key", "content_size_bytes", "content_sha256", "updated_at"]
+    memory.save(update_fields=moved)
+
+
+def record_change(action: AuditAction, memory: Memory, store: MemoryStore, actor: Actor) -> None:
+    audit.record(
+        action,
+        memory.wire_id,
+        environment_id=store.environment_id,
+        parent_id=store.wire_id,
+        details={"memory_version_id": ids.to_wire(ids.MEMORY_VERSION, memory.head_id)},
+        actor=actor,
+    )
+
+
+def require_free_path(store: MemoryStore, path_key: bytes, *, moving: Memory | None = None) -> None:
+    """A step: no other live memory is at the path, above it or below it; the store is locked.
+
+    Raises: MemoryPathConflict with the first in path order.
+    """
+    below = subtree_range(path_key)
+    taken = Memory.objects.filter(store_id=store.id).filter(
+        Q(path_key__in=[*parent_keys(path_key), path_key]) | Q(path_key__gte=below[0], path_key__lt=below[1])
+    )
+    if moving is not None:
+        taken = taken.exclude(id=moving.id)
+    first = taken.order_by("path_key").first()
+    if first is not None:
+        raise MemoryPathConflict(
+            path_key.decode(), conflicting_memory_id=first.wire_id, conflicting_path=first.path
+        )
+
+
+def require_room(store: MemoryStore) -> None:
+    """Raises: InvalidRequest for a store with the most memories it may hold."""
+    if Memory.objects.filter(store_id=store.id).count() >= MEMORIES_PER_STORE_MAX:
+        raise InvalidRequest(
+            f"The memory store holds {MEMORIES_PER_STORE_MAX} memories, the most there may be.",
+            error_code="memory_store_full",
+        )
+
+
+def list_memories(
+    store_id: str, page: ListRequest, *, path_prefix: str, depth: int, with_content: bool, actor: Actor
+) -> Page[Memory | MemoryPrefix]:
+    """In byte order of the path. Depth 1 shows what is deeper as one prefix for each child directory.
+
+    Raises: NotFound, InvalidRequest.
+    """
+    prefix_key = check_path_prefix(path_prefix)
+    position = page.position()
+    store = get_store(store_id, actor=actor)
+    low, high = prefix_range(prefix_key)
+    if position is not None:
+        low = max(low, _after(position[0]))
+    if depth == 1:
+        rows = _children(store, prefix_key, low, high, page.limit + 1, with_content)
+    else:
+        found = memories_of(store, with_content).filter(path_key__gte=low, path_key__lt=high)
+        rows = list(found.order_by("path_key")[: page.limit + 1])
+    return cut_page(rows, page, lambda row: [row.path])
+
+
+def _after(path: str) -> bytes:
+    """The least key after a shown item: after a prefix, what follows its whole subtree."""
+    key = path.encode()
+    return prefix_range(key)[1] if path.endswith("/") else key + b"\0"
+
+
+# One index probe for each child: from each row found, the next begins after it, or after its whole directory.
+_CHILDREN = """
+WITH RECURSIVE child AS (
+    (SELECT path_key, position('/'::bytea IN substring(path_key FROM %(start)s)) AS slash
+       FROM stores_memory WHERE store_id = %(store)s AND path_key >= %(low)s AND path_key < %(high)s
+      ORDER BY path_key LIMIT 1)
+    UNION ALL
+    SELECT next.path_key, position('/'::bytea IN substring(next.path_key FROM %(start)s))
+      FROM child, LATERAL (
+        SELECT path_key FROM stores_memory
+         WHERE store_id = %(store)s AND path_key < %(high)s AND path_key >= CASE
+               WHEN child.slash = 0 THEN child.path_key || '\\x00'::bytea
+               ELSE substring(child.path_key FROM 1 FOR %(start)s + child.slash - 2) || '0'::bytea END
+         ORDER BY path_key LIMIT 1) AS next
+)
+SELECT CASE WHEN slash = 0 THEN path_key ELSE substring(path_key FROM 1 FOR %(start)s + slash - 1) END
+  FROM child LIMIT %(count)s
+"""
+
+
+def _children(
+    store: MemoryStore, prefix_key: bytes, low: bytes, high: bytes, count: int, with_content: bool
+) -> list[Any]:
+    """Memories directly below the prefix, and a prefix for each directory, in order."""
+    values: dict[str, Any] = {
+        "store": store.id,
+        "low": low,
+        "high": high,
+        "start": len(prefix_key) + 1,
+        "count": count,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CHILDREN, values)
+        keys = [bytes(row[0]) for row in cursor.fetchall()]
+    files = [key for key in keys if not key.endswith(b"/")]
+    memories = {
+        bytes(memory.path_key): memory
+        for memory in memories_of(store, with_content).filter(path_key__in=files)
+    }
+    rows = [MemoryPrefix(key.decode()) if key.endswith(b"/") else memories.get(key) for key in keys]
+    return [row for row in rows if row is not None]

@@ -1,0 +1,261 @@
+"""The verbs of a store: create, get, update, list, archive, freeze, delete. Source: contract stores 4.1 to 4.6, 5.
+
+Locks: a store row is taken FOR UPDATE by what changes the store or the set of its paths, FOR SHARE by updates and
+deletes of a memory, always before the memory row. So updates of different memories never wait for each other, and
+nothing commits after an archive or a freeze has answered.
+"""
+
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+
+from memoryhub import audit, ids, tenancy
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.columns import ClockTimestamp
+from memoryhub.errors import InvalidRequest, NotFound, PermissionRefused
+from memoryhub.models import Environment
+from memoryhub.pagination import ListRequest, Page, cut_page
+from stores.limits import METADATA_PAIRS_MAX
+from stores.models import MemoryStore
+
+
+def visible_stores(actor: Actor) -> QuerySet[MemoryStore]:
+    """The stores that exist for an actor. Every query of this room begins here."""
+    stores = MemoryStore.objects.filter(project_id=actor.project_id)
+    if actor.environment_id is not None:
+        stores = stores.filter(environment_id=actor.environment_id)
+    if actor.stores is not None:
+        stores = stores.filter(id__in=list(actor.stores))
+    return stores
+
+
+def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
+    """Raises: NotFound."""
+    return _get(visible_stores(actor), store_id)
+
+
+def lock_store(store_id: str, actor: Actor) -> MemoryStore:
+    """A step: the store, held alone to the end of the transaction. Raises: NotFound."""
+    return _get(visible_stores(actor).select_for_update(of=("self",)), store_id)
+
+
+def share_store(store_id: str, actor: Actor) -> MemoryStore:
+    """A step: the store, kept from changing to the end of the transaction, shared with others. Raises: NotFound."""
+    key = _key(store_id)
+    # FOR SHARE has no word in Django's query language.
+    conditions, values = ["id = %s", "project_id = %s"], [key, actor.project_id]
+    if actor.environment_id is not None:
+        conditions.append("environment_id = %s")
+        values.append(actor.environment_id)
+    if actor.stores is not None:
+        conditions.append("id = ANY(%s)")
+        values.append(list(actor.stores))  # type: ignore[arg-type]
+    table = MemoryStore._meta.db_table
+    query = f"SELECT * FROM {table} WHERE {' AND '.join(conditions)} FOR SHARE"  # noqa: S608 - constants only
+    for store in MemoryStore.objects.raw(query, values):
+        return store
+    raise NotFound("memory store")
+
+
+def _key(store_id: str) -> UUID:
+    key = ids.from_wire(ids.MEMORY_STORE, store_id)
+    if key is None:
+        raise NotFound("memory store")
+    return key
+
+
+def _get(stores: QuerySet[MemoryStore], store_id: str) -> MemoryStore:
+    store = stores.filter(id=_key(store_id)).first()
+    if store is None:
+        raise NotFound("memory store")
+    return store
+
+
+def require_writable(store: MemoryStore, actor: Actor) -> None:
+    """A step: the state of a locked store allows this actor to change its memories.
+
+    Raises: PermissionRefused for an agent's read-only store or a frozen one, InvalidRequest for an archived one.
+    """
+    if not actor.may_write_store(store.id):
+        raise PermissionRefused(
+            "This credential may only read this memory store.", error_code="store_read_only"
+        )
+    require_live(store)
+    if actor.is_agent and store.frozen_at is not None:
+        raise PermissionRefused(
+            "The memory store is frozen: agents may not change it.", error_code="store_frozen"
+        )
+
+
+def require_live(store: MemoryStore) -> None:
+    """Raises: InvalidRequest for an archived store."""
+    if store.archived_at is not None:
+        raise InvalidRequest(
+            "The memory store is archived, so it is read-only.", error_code="memory_store_archived"
+        )
+
+
+@atomic(durable=True)
+def create_store(
+    *, environment: str | None, name: str, description: str, metadata: dict[str, str], actor: Actor
+) -> MemoryStore:
+    """Raises: InvalidRequest when the environment is full or none is named, NotFound for a foreign environment."""
+    environment_id = tenancy.choose_environment(environment, actor=actor)
+    return add_store(environment_id, name=name, description=description, metadata=metadata, actor=actor)
+
+
+def add_store(
+    environment_id: UUID, *, name: str, description: str, metadata: dict[str, str], actor: Actor
+) -> MemoryStore:
+    """The step of `create_store`: in the caller's transaction."""
+    Environment.objects.select_for_update(no_key=True).get(
+        id=environment_id
+    )  # two creates at the quota: one waits
+    if MemoryStore.objects.filter(environment_id=environment_id).count() >= settings.STORES_MAX:
+        raise InvalidRequest(
+            f"The environment holds {settings.STORES_MAX} stores already.", error_code="stores_full"
+        )
+    store = MemoryStore(
+        project_id=actor.project_id,
+        environment_id=environment_id,
+        name=name,
+        description=description,
+        metadata=metadata,
+    )
+    store.save(force_insert=True)
+    # One clock reading for both: the columns' defaults are two.
+    MemoryStore.objects.filter(id=store.id).update(updated_at=store.created_at)
+    store.updated_at = store.created_at
+    audit.record(AuditAction.MEMORY_STORE_CREATED, store.wire_id, environment_id=environment_id, actor=actor)
+    return store
+
+
+@atomic(durable=True)
+def update_store(
+    store_id: str,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    metadata: dict[str, str | None] | None = None,
+    actor: Actor,
+) -> MemoryStore:
+    """`metadata` is a patch: null removes a key. A change of nothing is a success. Raises: NotFound, InvalidRequest."""
+    store = lock_store(store_id, actor)
+    require_live(store)
+    changed = _changed_fields(store, name=name, description=description, metadata=metadata)
+    if not changed:
+        return store
+    store.save(update_fields=[*changed, _touch(store)])
+    audit.record(
+        AuditAction.MEMORY_STORE_UPDATED,
+        store.wire_id,
+        environment_id=store.environment_id,
+        details={"fields": sorted(changed)},
+        actor=actor,
+    )
+    return store
+
+
+def _touch(store: MemoryStore) -> str:
+    store.updated_at = ClockTimestamp()
+    return "updated_at"
+
+
+def _changed_fields(store: MemoryStore, **wanted: Any) -> list[str]:
+    """Set the wanted values that differ; their names."""
+    if wanted["metadata"] is not None:
+        merged = {**store.metadata, **wanted["metadata"]}
+        wanted["metadata"] = {key: value for key, value in merged.items() if value is not None}
+        if len(wanted["metadata"]) > METADATA_PAIRS_MAX:
+            raise InvalidRequest(f"metadata: A store has at most {METADATA_PAIRS_MAX} pairs.")
+    changed = [
+        field for field, value in wanted.items() if value is not None and value != getattr(store, field)
+    ]
+    for field in changed:
+        setattr(store, field, wanted[field])
+    return changed
+
+
+def list_stores(
+    page: ListRequest,
+    *,
+    environment: str | None = None,
+    created_from: datetime | None = None,
+    created_to: datetime | None = None,
+    include_archived: bool = False,
+    actor: Actor,
+) -> Page[MemoryStore]:
+    """Newest first. Raises: NotFound for a foreign environment, InvalidRequest for a foreign cursor."""
+    stores = visible_stores(actor)
+    if environment is not None:
+        stores = stores.filter(environment_id=tenancy.get_environment(environment, actor=actor).id)
+    if created_from is not None:
+        stores = stores.filter(created_at__gte=created_from)
+    if created_to is not None:
+        stores = stores.filter(created_at__lte=created_to)
+    if not include_archived:
+        stores = stores.filter(archived_at=None)
+    position = page.position()
+    if position is not None:
+        created_at, key = datetime.fromisoformat(position[0]), UUID(hex=position[1])
+        stores = stores.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, id__lt=key))
+    rows = list(stores.order_by("-created_at", "-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda store: [store.created_at.isoformat(), store.id.hex])
+
+
+@atomic(durable=True)
+def archive_store(store_id: str, *, actor: Actor) -> MemoryStore:
+    """One way. Again: unchanged. Raises: NotFound."""
+    store = lock_store(store_id, actor)
+    if store.archived_at is not None:
+        return store
+    store.archived_at = ClockTimestamp()
+    store.save(update_fields=["archived_at"])
+    store.updated_at = archived_at = cast(datetime, store.archived_at)
+    MemoryStore.objects.filter(id=store.id).update(updated_at=archived_at)
+    audit.record(
+        AuditAction.MEMORY_STORE_ARCHIVED, store.wire_id, environment_id=store.environment_id, actor=actor
+    )
+    return store
+
+
+@atomic(durable=True)
+def freeze_store(store_id: str, *, actor: Actor) -> MemoryStore:
+    """Agents may no longer change the store; owners may. Again: unchanged. Raises: NotFound."""
+    store = lock_store(store_id, actor)
+    if store.frozen_at is None:
+        store.frozen_at = ClockTimestamp()
+        store.save(update_fields=["frozen_at"])
+        audit.record(
+            AuditAction.MEMORY_STORE_FROZEN, store.wire_id, environment_id=store.environment_id, actor=actor
+        )
+    return store
+
+
+@atomic(durable=True)
+def unfreeze_store(store_id: str, *, actor: Actor) -> MemoryStore:
+    """Again: unchanged. Raises: NotFound."""
+    store = lock_store(store_id, actor)
+    if store.frozen_at is not None:
+        store.frozen_at = None
+        store.save(update_fields=["frozen_at"])
+        audit.record(
+            AuditAction.MEMORY_STORE_UNFROZEN, store.wire_id, environment_id=store.environment_id, actor=actor
+        )
+    return store
+
+
+@atomic(durable=True)
+def delete_store(store_id: str, *, actor: Actor) -> str:
+    """Remove the store, its memories and all their versions for good; its id. Raises: NotFound."""
+    store = lock_store(store_id, actor)
+    wire_id = store.wire_id
+    MemoryStore.objects.filter(id=store.id).delete()  # the database removes what belongs to it
+    audit.record(AuditAction.MEMORY_STORE_DELETED, wire_id, environment_id=store.environment_id, actor=actor)
+    return wire_id

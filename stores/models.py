@@ -1,0 +1,127 @@
+"""Stores, the current memories of each, and every version there ever was.
+
+A memory row is the head: its text stands in the version it points to, once. Versions have no foreign key to their
+memory, so that they outlive it; they die with their store. The database refuses every change of a version but
+redaction (migration 0002).
+"""
+
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+
+from memoryhub import ids
+from memoryhub.columns import ClockTimestamp, CurrentTransaction, NextNumber, TransactionField
+from memoryhub.models import Environment, Project
+
+
+class MemoryStore(models.Model):
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="memory_stores")
+    environment = models.ForeignKey(
+        Environment, models.DO_NOTHING, db_constraint=False, related_name="memory_stores"
+    )
+    name = models.TextField()
+    description = models.TextField()
+    metadata = models.JSONField()
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    updated_at = models.DateTimeField(db_default=ClockTimestamp())
+    archived_at = models.DateTimeField(null=True)
+    frozen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "id"], name="memorystore_project_id")]
+        indexes = [
+            models.Index(fields=["environment", "-created_at", "-id"], name="memorystore_environment"),
+            models.Index(fields=["project", "-created_at", "-id"], name="memorystore_project"),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.MEMORY_STORE, self.id)
+
+
+class MemoryVersion(models.Model):
+    """One accepted change. `number` orders the versions of a store; `transaction` tells feeds what has settled."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    number = models.BigIntegerField(db_default=NextNumber("stores_version_number"), unique=True)
+    transaction = TransactionField(db_default=CurrentTransaction())
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    store = models.ForeignKey(
+        MemoryStore, models.DO_NOTHING, db_constraint=False, related_name="versions", db_index=False
+    )
+    memory_id = models.UUIDField()
+    operation = models.CharField(max_length=8)
+    path = models.TextField(null=True)
+    content = models.TextField(null=True)
+    content_size_bytes = models.IntegerField(null=True)
+    content_sha256 = models.CharField(max_length=64, null=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    created_by_type = models.CharField(max_length=24)
+    created_by_id = models.CharField(max_length=64)
+    redacted_at = models.DateTimeField(null=True)
+    redacted_by_type = models.CharField(max_length=24, null=True)
+    redacted_by_id = models.CharField(max_length=64, null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "id"], name="memoryversion_project_id")]
+        indexes = [
+            models.Index(fields=["store", "-number"], name="memoryversion_store"),
+            models.Index(fields=["store", "memory_id", "-number"], name="memoryversion_memory"),
+            models.Index(fields=["project", "content_sha256"], name="memoryversion_sha256"),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.MEMORY_VERSION, self.id)
+
+    @property
+    def memory_wire_id(self) -> str:
+        return ids.to_wire(ids.MEMORY, self.memory_id)
+
+
+class Memory(models.Model):
+    """The current head of one file. `path_key` is the path's bytes: order, ranges and uniqueness compare bytes."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    store = models.ForeignKey(
+        MemoryStore, models.DO_NOTHING, db_constraint=False, related_name="memories", db_index=False
+    )
+    head = models.ForeignKey(
+        MemoryVersion, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    path = models.TextField()
+    path_key = models.BinaryField()
+    content_size_bytes = models.IntegerField()
+    content_sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    frozen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["store", "path_key"], name="memory_store_path")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.MEMORY, self.id)
+
+
+class MemoryIndex(models.Model):
+    """The search row of a current memory: narrow, since a query visits every row that matches.
+
+    `terms` holds the lexemes of the path and the text, `length` counts their positions. Written and removed in the
+    memory's own transaction, so that what is gone cannot be found.
+    """
+
+    memory = models.OneToOneField(
+        Memory, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    project_id = models.UUIDField()
+    environment_id = models.UUIDField()
+    store_id = models.UUIDField()
+    length = models.IntegerField()
+    terms = SearchVectorField()
