@@ -136,6 +136,15 @@ class StringMap(serializers.Field[Any, Any, Any, Any]):
         self.key_length_max = key_length_max
         self.value_length_max = value_length_max
         self.null_removes = null_removes
+        value: dict[str, Any] = {
+            "type": ["string", "null"] if null_removes else "string",
+            "maxLength": value_length_max,
+        }
+        # what the OpenAPI document says of this field
+        self._spectacular_annotation = {
+            "field": {"type": "object", "additionalProperties": value}
+            | ({} if null_removes else {"maxProperties": pairs_max})
+        }
         super().__init__(**options)
 
     def to_internal_value(self, data: Any) -> dict[str, str | None]:

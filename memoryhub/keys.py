@@ -12,7 +12,7 @@ from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 from django.utils import timezone
 
-from memoryhub import audit, ids, tenancy
+from memoryhub import audit, ids, store_access, tenancy
 from memoryhub.actors import Actor, StoreAccess
 from memoryhub.audit import AuditAction
 from memoryhub.digests import are_equal
@@ -22,7 +22,6 @@ from memoryhub.operations import SCOPES
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.tokens import new_token, token_sha256
 
-KEY_STORES_MAX = 100
 KEY_OVERLAP_SECONDS_MAX = 7 * 86_400
 LAST_USED_GRAIN = timedelta(seconds=60)
 _KEY = re.compile(r"mh_([0-9a-f]{32})_([A-Za-z0-9_-]{43})", re.ASCII)
@@ -66,14 +65,21 @@ def _note_use(key: ApiKey, now: datetime) -> None:
 @atomic(durable=True)
 def create_key(
     *,
-    environment_id: UUID | None,
+    environment: str | None = None,
     name: str,
     scopes: list[str],
     stores: Mapping[UUID, StoreAccess] | None = None,
     expires_at: datetime | None = None,
     actor: Actor,
 ) -> IssuedKey:
-    """Raises: InvalidRequest for scopes that do not go together, a foreign environment, or a full project."""
+    """A key for the environment named; none named: as far as the caller's own credential reaches.
+
+    Raises: NotFound for a foreign environment or store; InvalidRequest for scopes that do not go together, or a full
+    project.
+    """
+    environment_id = actor.environment_id
+    if environment is not None:
+        environment_id = tenancy.get_environment(environment, actor=actor).id
     return issue_key(
         environment_id=environment_id,
         name=name,
@@ -138,8 +144,8 @@ def _check_scopes(
         raise InvalidRequest("environment: an agent key belongs to one environment.")
     if stores is not None and "agent" not in scopes:
         raise InvalidRequest("stores: only an agent key names stores.")
-    if stores is not None and len(stores) > KEY_STORES_MAX:
-        raise InvalidRequest(f"stores: a key names at most {KEY_STORES_MAX} stores.")
+    if stores is not None and environment_id is not None:
+        store_access.require_stores(environment_id, stores)
 
 
 def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
@@ -209,10 +215,3 @@ def revoke_key(key_id: str, *, actor: Actor) -> ApiKey:
 def _lock_key(key_id: str, actor: Actor) -> ApiKey:
     key = get_key(key_id, actor=actor)
     return ApiKey.objects.select_for_update().get(id=key.id)
-
-
-def resolve_key_environment(name_or_id: str | None, *, actor: Actor) -> UUID | None:
-    """The environment of a new key: the one named; none named: the caller's own reach."""
-    if name_or_id is None:
-        return actor.environment_id
-    return tenancy.get_environment(name_or_id, actor=actor).id

@@ -1,4 +1,146 @@
+"""The OpenAPI document: made from the doors' own marks and shapes, so that it cannot say anything else."""
+
+from functools import cache
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.renderers import OpenApiYamlRenderer
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers
+
+from memoryhub.operations import Operation
+
+ERROR_STATUSES = {
+    400: "invalid_request_error: a value, a limit or the state of the thing forbids it.",
+    401: "authentication_error: no key, or one that is unknown, revoked or expired.",
+    403: "permission_error: the credential may not do this.",
+    404: "not_found_error: it does not exist, or the credential may not know of it.",
+    405: "invalid_request_error: the method is not allowed here.",
+    409: "A conflict: somebody else's change came first. Its error.type says which.",
+    412: "A precondition of a header does not hold.",
+    413: "request_too_large: the body or the content is over its limit.",
+    429: "rate_limit_error: too many requests; Retry-After says when to come back.",
+    500: "api_error: a bug; the request id finds it in the log.",
+    503: "api_error: the database did not answer; the outcome may be unknown.",
+}
 
 
-class OperationSchema(AutoSchema): ...
+class ErrorDetailShape(serializers.Serializer[Any]):
+    type = serializers.CharField()
+    message = serializers.CharField(required=False)
+    conflicting_memory_id = serializers.CharField(required=False)
+    conflicting_path = serializers.CharField(required=False)
+    details = serializers.DictField(required=False)
+
+
+class ErrorShape(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(choices=["error"])
+    error = ErrorDetailShape()
+    request_id = serializers.CharField(allow_null=True)
+
+
+class OperationSchema(AutoSchema):
+    """Reads the `Door` that `memoryhub.api.operation` left on the view's method."""
+
+    @property
+    def door(self) -> Any:
+        return getattr(self.view, self.method.lower()).door
+
+    def get_operation_id(self) -> str:
+        name = str(self.door.operation.name)
+        return f"{name}.patch" if self.method == "PATCH" else name
+
+    def _get_serializer_name(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> str:
+        return str(super()._get_serializer_name(serializer, direction, bypass_extensions)).replace(
+            "Shape", ""
+        )
+
+    def get_summary(self) -> str:
+        return str(self.door.summary)
+
+    def get_description(self) -> str:  # type: ignore[override]
+        operation: Operation = self.door.operation
+        reach = " A credential of the whole project." if operation.whole_project else ""
+        return f"Scopes: {', '.join(sorted(operation.scopes))}.{reach}"
+
+    def get_tags(self) -> list[str]:
+        return [self.door.operation.name.partition(".")[0]]
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        return [{"bearer": []}, {"apiKey": []}]
+
+    def get_override_parameters(self) -> list[Any]:
+        if self.door.query is None:
+            return []
+        return [
+            OpenApiParameter(
+                name=getattr(field, "query_name", None) or name,
+                type=self._map_serializer_field(field, "request"),
+                required=field.required,
+                location=OpenApiParameter.QUERY,
+            )
+            for name, field in self.door.query().fields.items()
+        ]
+
+    def get_request_serializer(self) -> Any:
+        return self.door.body
+
+    def _get_request_body(self, direction: str = "request") -> Any:
+        if self.door.raw_body is not None:
+            content = {"schema": {"type": "string", "format": "binary"}}
+            return {"content": {self.door.raw_body: content}, "required": True}
+        if self.door.body is None:
+            return None
+        body = super()._get_request_body(direction)
+        return {**body, "required": True} if body else body
+
+    def get_response_serializers(self) -> Any:
+        errors = {
+            status: OpenApiResponse(ErrorShape, description=meaning)
+            for status, meaning in ERROR_STATUSES.items()
+        }
+        return {self.door.status: self._success(), **errors}
+
+    def _success(self) -> Any:
+        door = self.door
+        if door.answer_types != ("application/json",):
+            return OpenApiResponse({"type": "string", "format": "binary"}, description=door.summary)
+        if door.answer is None:
+            return OpenApiResponse({"type": "object"}, description=door.summary)
+        if door.lists:
+            return OpenApiResponse(_page_of(door.answer), description=door.summary)
+        return OpenApiResponse(door.answer, description=door.summary)
+
+    def map_renderers(self, attribute: str) -> list[str]:
+        return ["application/json"]
+
+
+@cache
+def _page_of(item: Any) -> Any:
+    many = item(many=True) if isinstance(item, type) else item
+    name = f"{item.__name__}Page" if isinstance(item, type) else f"{item.component_name}Page"
+    return inline_serializer(
+        name,
+        fields={
+            "data": many,
+            "has_more": serializers.BooleanField(),
+            "next_page": serializers.CharField(allow_null=True),
+        },
+    )
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole document, OpenAPI 3.1."""
+    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    schema["components"]["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer"},
+        "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+    }
+    return schema
+
+
+@cache
+def document_yaml() -> bytes:
+    return bytes(OpenApiYamlRenderer().render(document(), renderer_context={}))

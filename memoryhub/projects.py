@@ -6,7 +6,7 @@ import secrets
 from django.db import IntegrityError
 from django.db.transaction import atomic
 
-from memoryhub import audit
+from memoryhub import audit, tenancy
 from memoryhub.actors import Actor, user_actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, InvalidRequest
@@ -49,10 +49,10 @@ def owner_actor(project: Project, owner: User) -> Actor:
 
 
 @atomic(durable=True)
-def rename_project(*, name: str, actor: Actor) -> Project:
-    """Raises: InvalidRequest, Conflict."""
+def rename_project(project_id: str, *, name: str, actor: Actor) -> Project:
+    """Raises: NotFound, InvalidRequest, Conflict."""
+    project = tenancy.get_project_by_id(project_id, actor=actor)
     check_name(name)
-    project = Project.objects.select_for_update().get(id=actor.project_id)
     if project.name == name:
         return project
     project.name = name

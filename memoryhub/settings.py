@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from memoryhub import embedded
+from memoryhub import __version__, embedded
 from memoryhub.environ import SettingError, read_choice, read_flag, read_integer, read_list, read_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -197,6 +197,17 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "MemoryHub",
+    "DESCRIPTION": "What AI agents remember: memory stores with versions, preconditions, search and redaction.",
+    "VERSION": __version__,
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": BASE_URL}],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "DISABLE_ERRORS_AND_WARNINGS": False,
 }
 
 LOG_LEVEL = read_choice("MEMORYHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))

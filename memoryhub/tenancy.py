@@ -43,4 +43,12 @@ def choose_environment(name_or_id: str | None, *, actor: Actor) -> UUID:
 
 
 def get_project(actor: Actor) -> Project:
+    """The actor's own project."""
     return Project.objects.get(id=actor.project_id)
+
+
+def get_project_by_id(project_id: str, *, actor: Actor) -> Project:
+    """Raises: NotFound for every project but the actor's own."""
+    if ids.from_wire(ids.PROJECT, project_id) != actor.project_id:
+        raise NotFound("project")
+    return get_project(actor)

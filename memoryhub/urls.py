@@ -2,7 +2,14 @@
 
 from django.urls import include, path
 
+from memoryhub import status_api
+
 urlpatterns = [
+    path("healthz", status_api.healthz),
+    path("readyz", status_api.readyz),
+    path("metrics", status_api.prometheus),
+    path("openapi.yaml", status_api.openapi_yaml),
+    path("", include("memoryhub.ground_urls")),
     path("", include("stores.urls")),
 ]
 

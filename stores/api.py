@@ -4,11 +4,11 @@ from typing import Any
 
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
+from memoryhub.shapes import DeletedShape, deleted_wire
 from stores import memories, memory_stores, memory_versions
 from stores.serializers import (
     CreateMemoryBody,
     CreateStoreBody,
-    DeletedShape,
     DeleteMemoryQuery,
     ListMemoriesQuery,
     ListStoresQuery,
@@ -19,7 +19,6 @@ from stores.serializers import (
     UpdateStoreBody,
     VersionShape,
     ViewQuery,
-    deleted_wire,
     list_request,
     memory_item_wire,
     memory_wire,

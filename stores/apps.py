@@ -5,3 +5,9 @@ from django.apps import AppConfig
 
 class StoresConfig(AppConfig):
     name = "stores"
+
+    def ready(self) -> None:
+        from memoryhub.store_access import register_store_count
+        from stores.memory_stores import count_stores
+
+        register_store_count(count_stores)

@@ -35,6 +35,11 @@ def visible_stores(actor: Actor) -> QuerySet[MemoryStore]:
     return stores
 
 
+def count_stores(environment_id: UUID, store_ids: list[UUID]) -> int:
+    """How many of these are stores of the environment."""
+    return MemoryStore.objects.filter(environment_id=environment_id, id__in=store_ids).count()
+
+
 def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
     """Raises: NotFound."""
     return _get(visible_stores(actor), store_id)

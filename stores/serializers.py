@@ -7,8 +7,9 @@ from rest_framework import serializers
 from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
-from memoryhub.fields import Choice, Flag, Integer, Moment, Sha256, StrictSerializer, StringMap, Text
-from memoryhub.pagination import FULL_VIEW_LIMIT_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, ListRequest
+from memoryhub.fields import Choice, Flag, Moment, Sha256, StrictSerializer, StringMap, Text
+from memoryhub.pagination import FULL_VIEW_LIMIT_MAX, LIST_LIMIT_DEFAULT, ListRequest
+from memoryhub.shapes import PageQuery
 from stores.limits import (
     METADATA_KEY_LENGTH_MAX,
     METADATA_PAIRS_MAX,
@@ -63,11 +64,6 @@ class UpdateMemoryBody(StrictSerializer):
         if "path" not in values and "content" not in values:
             raise serializers.ValidationError("Give content, path or both.")
         return values
-
-
-class PageQuery(StrictSerializer):
-    limit = Integer(required=False, min_value=1, max_value=LIST_LIMIT_MAX)
-    page = Text(required=False)
 
 
 class EnvironmentQuery(StrictSerializer):
@@ -202,12 +198,3 @@ def version_wire(version: MemoryVersion, view: str) -> dict[str, Any]:
         "redacted_at": optional_to_wire(version.redacted_at),
         "redacted_by": actor_wire(version.redacted_by_type, version.redacted_by_id),
     }
-
-
-class DeletedShape(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    type = serializers.CharField()
-
-
-def deleted_wire(wire_id: str, kind: str) -> dict[str, str]:
-    return {"id": wire_id, "type": kind}

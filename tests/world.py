@@ -90,9 +90,9 @@ class Tenant:
     def new_key(
         self, *scopes: str, environment: Environment | None = None, stores: Any = None, whole: bool = False
     ) -> str:
-        environment_id = None if whole else (environment or self.development).id
+        named = None if whole else (environment or self.development).wire_id
         return keys.create_key(
-            environment_id=environment_id, name="test", scopes=list(scopes), stores=stores, actor=self.actor
+            environment=named, name="test", scopes=list(scopes), stores=stores, actor=self.actor
         ).secret
 
     def call(self) -> Caller:
@@ -112,7 +112,7 @@ def make_tenant(name: str | None = None) -> Tenant:
     by_name = {environment.name: environment for environment in environments.list_environments(actor=actor)}
     development, production = by_name["development"], by_name["production"]
     issued = [
-        keys.create_key(environment_id=environment.id, name="admin", scopes=["admin"], actor=actor).secret
+        keys.create_key(environment=environment.name, name="admin", scopes=["admin"], actor=actor).secret
         for environment in (development, production)
     ]
     return Tenant(project, owner, development, production, issued[0], issued[1], actor)

@@ -1,0 +1,87 @@
+"""The verbs of a person's own account: sign in, change the password, one-time sign-in links.
+
+A changed password ends every other session of its owner: a session carries a digest of the password it began with.
+"""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth import authenticate
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+from django.http import HttpRequest
+from django.utils import timezone
+
+from memoryhub import audit
+from memoryhub.actors import Actor, user_actor
+from memoryhub.audit import AuditAction
+from memoryhub.errors import InvalidRequest
+from memoryhub.members import check_password_strength
+from memoryhub.models import Membership, SignInLink, User
+from memoryhub.operations import ROLES
+from memoryhub.throttles import count_request
+from memoryhub.tokens import new_token, token_sha256
+
+SIGN_IN_TRIES_PER_MINUTE_MAX = 10
+SIGN_IN_LINK_MINUTES = 60
+
+
+def check_sign_in(request: HttpRequest, *, email: str, password: str) -> User | None:
+    """The person of an address and password, or None. Raises: RateLimited after too many tries for one address.
+
+    An unknown address costs the same work as a wrong password.
+    """
+    count_request(f"sign-in:{email.lower()}", requests_max=SIGN_IN_TRIES_PER_MINUTE_MAX)
+    user = authenticate(request, username=email.lower(), password=password)
+    return user if isinstance(user, User) else None
+
+
+@atomic(durable=True)
+def create_sign_in_link(user_id: UUID) -> str:
+    """The token of a new link, shown this once; it works once, for an hour."""
+    token = new_token()
+    SignInLink.objects.create(
+        user_id=user_id,
+        token_sha256=token_sha256(token),
+        expires_at=timezone.now() + timedelta(minutes=SIGN_IN_LINK_MINUTES),
+    )
+    return token
+
+
+def is_link_open(token: str) -> bool:
+    return _open_links(token).exists()
+
+
+def _open_links(token: str) -> QuerySet[SignInLink]:
+    return SignInLink.objects.filter(
+        token_sha256=token_sha256(token), used_at=None, expires_at__gt=timezone.now()
+    )
+
+
+@atomic(durable=True)
+def use_sign_in_link(token: str) -> User | None:
+    """The person of an open link, which is used up by this; None for any other."""
+    link = _open_links(token).select_related("user").first()
+    # The conditional update decides between two that use it at once.
+    if link is None or not _open_links(token).update(used_at=timezone.now()):
+        return None
+    return link.user if link.user.is_active else None
+
+
+@atomic(durable=True)
+def change_password(user_id: UUID, *, current: str, new: str) -> User:
+    """Every other session of the person ends. Raises: InvalidRequest."""
+    user = User.objects.select_for_update().get(id=user_id)
+    if user.has_usable_password() and not user.check_password(current):
+        raise InvalidRequest("current password: This is not your password.", error_code="wrong_password")
+    check_password_strength(new, user)
+    user.set_password(new)
+    user.save(update_fields=["password"])
+    for membership in Membership.objects.filter(user=user):
+        actor = member_actor(membership)
+        audit.record(AuditAction.PASSWORD_CHANGED, user.wire_id, environment_id=None, actor=actor)
+    return user
+
+
+def member_actor(membership: Membership) -> Actor:
+    return user_actor(membership.user_id, membership.project_id, ROLES[membership.role])

@@ -1,0 +1,20 @@
+"""The URLs of the ground floor's API."""
+
+from django.urls import path
+
+from memoryhub import ground_api as api
+
+urlpatterns = [
+    path("v1/projects", api.Projects.as_view()),
+    path("v1/projects/<str:project_id>", api.Project.as_view()),
+    path("v1/environments", api.Environments.as_view()),
+    path("v1/environments/<str:environment_id>", api.Environment.as_view()),
+    path("v1/members", api.Members.as_view()),
+    path("v1/members/<str:member_id>", api.Member.as_view()),
+    path("v1/invitations", api.Invitations.as_view()),
+    path("v1/invitations/<str:invitation_id>/revoke", api.InvitationRevoke.as_view()),
+    path("v1/api_keys", api.ApiKeys.as_view()),
+    path("v1/api_keys/<str:key_id>", api.ApiKey.as_view()),
+    path("v1/api_keys/<str:key_id>/rotate", api.ApiKeyRotate.as_view()),
+    path("v1/api_keys/<str:key_id>/revoke", api.ApiKeyRevoke.as_view()),
+]
