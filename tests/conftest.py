@@ -1,13 +1,18 @@
 """Fixtures every test may ask for."""
 
 import os
+from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.db import connection
+from pytest_django import DjangoDbBlocker
 
 os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
 
+from tests.live import LiveHub  # noqa: E402
 from tests.world import Caller, Tenant, make_tenant  # noqa: E402
 
 
@@ -39,3 +44,38 @@ def call(tenant: Tenant) -> Caller:
 @pytest.fixture
 def store_id(call: Caller) -> str:
     return str(call("POST", "/v1/memory_stores", {"name": "Notes"}).body["id"])
+
+
+@pytest.fixture(scope="session")
+def live_hub(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveHub]:
+    """Two web processes on this run's database, started when a test first asks."""
+    database = connection.settings_dict
+    credentials = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}"
+    hub = LiveHub(
+        tmp_path_factory.mktemp("live"),
+        database_url=f"postgresql://{credentials}@/{database['NAME']}"
+        f"?host={quote(str(database['HOST']))}&port={database['PORT'] or 5432}",
+        settings={"MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX": "0"},
+    )
+    try:
+        hub.start()
+        yield hub
+    finally:
+        hub.stop()
+
+
+@pytest.fixture
+def live(live_hub: LiveHub, django_db_blocker: DjangoDbBlocker) -> Iterator[LiveHub]:
+    """A real hub over HTTP. What the test arranges in this process is committed and stays: make tenants of its own."""
+    with django_db_blocker.unblock():
+        yield live_hub
+        live_hub.close_callers()
+        connection.close()
+
+
+@pytest.fixture
+def live_tenant(live: LiveHub) -> Tenant:
+    """A committed project of its own, for tests with `live`."""
+    return make_tenant()

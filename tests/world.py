@@ -6,7 +6,6 @@ Arranged with domain functions; the doors are for acting.
 import json
 import uuid
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -15,31 +14,7 @@ from django.test import Client
 from memoryhub import environments, keys, projects
 from memoryhub.actors import Actor
 from memoryhub.models import Environment, Project, User
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An HTTP answer, the same from the in-process client and from a real server."""
-
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    @cached_property
-    def body(self) -> Any:
-        return json.loads(self.content) if self.content else None
-
-    @property
-    def error_type(self) -> str:
-        return str(self.body["error"]["type"])
-
-    @property
-    def error_code(self) -> str | None:
-        return self.body["error"].get("details", {}).get("error_code")
-
-    @property
-    def message(self) -> str:
-        return str(self.body["error"]["message"])
+from tests.answers import Answer
 
 
 class Caller:
