@@ -1,25 +1,32 @@
 """The audit trail: one row for each change, in the change's own transaction, sealed into a hash chain per project.
 
-The row is written unchained, so that no two writers wait for each other. `seal` then links committed rows, in the
-order of their numbers as far as they have committed, each to the one before:
+The row is written unchained, so that no two writers wait for each other. A sealer then links what has committed, in
+the order it finds it, each row to the one before:
 
     chain_sha256 = SHA-256(previous chain_sha256 || canonical JSON of the row)
 
-A changed, removed, inserted or swapped row breaks the chain at that row; `verify` names it.
+The chain is in sealing order: a row that commits late has a smaller number and a greater index than its neighbours.
+A changed, removed, inserted or swapped row breaks the chain at that row; `find_chain_faults` names it. Removed rows at
+the end show only against a head that was published before: the sealer logs each, and every export ends with one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.db import connection, transaction
+from django.db.models.query import QuerySet
 
 from memoryhub.actors import Actor
 from memoryhub.digests import canonical_json, sha256_hex
-from memoryhub.models import AuditEvent, Project
+from memoryhub.models import AuditEvent
 from memoryhub.request_context import current_request_id
+
+log = structlog.get_logger("memoryhub.audit")
 
 CHAIN_START_SHA256 = "0" * 64
 SEAL_BATCH_ROWS = 1_000
@@ -57,8 +64,17 @@ class AuditAction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ChainHead:
+    """The last sealed row of a project's chain. Whoever keeps one can tell later that the chain still holds it."""
+
+    project_id: UUID
+    chain_index: int
+    chain_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChainFault:
-    """The first row of a project's chain that does not fit."""
+    """A row of a project's chain that does not fit, or the place where one is missing."""
 
     project_id: UUID
     chain_index: int
@@ -88,84 +104,126 @@ def record(
     )
 
 
-def row_bytes(event: AuditEvent) -> bytes:
-    """The bytes of a row that its seal covers."""
-    return canonical_json(
-        {
-            "id": event.wire_id,
-            "number": str(event.number),
-            "project_id": event.project_id.hex,
-            "environment_id": event.environment_id.hex if event.environment_id else None,
-            "action": event.action,
-            "actor_type": event.actor_type,
-            "actor_id": event.actor_id,
-            "subject_id": event.subject_id,
-            "parent_id": event.parent_id,
-            "details": event.details,
-            "request_id": event.request_id,
-            "created_at": event.created_at.astimezone(UTC).isoformat(),
-            "chain_index": str(event.chain_index),
-        }
-    )
+def sealed_row(event: AuditEvent) -> dict[str, Any]:
+    """What the seal of a row covers, before it is made canonical."""
+    return {
+        "id": event.wire_id,
+        "number": str(event.number),
+        "project_id": event.project_id.hex,
+        "environment_id": event.environment_id.hex if event.environment_id else None,
+        "action": event.action,
+        "actor_type": event.actor_type,
+        "actor_id": event.actor_id,
+        "subject_id": event.subject_id,
+        "parent_id": event.parent_id,
+        "details": event.details,
+        "request_id": event.request_id,
+        "created_at": event.created_at.astimezone(UTC).isoformat(),
+        "chain_index": str(event.chain_index),
+    }
+
+
+def chain_sha256(previous_sha256: str, event: AuditEvent) -> str:
+    """Raises: ValueError for a row that has no canonical form; none that the hub writes is such a row."""
+    return sha256_hex(previous_sha256.encode() + canonical_json(sealed_row(event)))
 
 
 def seal_all() -> int:
     """Seal every project that has unsealed rows; the number of rows sealed. Any number of sealers may run at once."""
-    projects = Project.objects.filter(audit_events__chain_index=None).distinct().values_list("id", flat=True)
+    projects = AuditEvent.objects.filter(chain_index=None).values_list("project_id", flat=True).distinct()
     return sum(seal_project(project_id) for project_id in list(projects))
 
 
 def seal_project(project_id: UUID) -> int:
-    """Link all committed rows of one project; the number of rows sealed."""
+    """Link all committed rows of one project and publish the new head in the log; the number of rows sealed."""
     sealed = 0
     while batch := _seal_batch(project_id):
         sealed += batch
+    if sealed:
+        head = get_chain_head(project_id)
+        log.info(
+            "audit_sealed",
+            project_id=project_id.hex,
+            chain_index=head.chain_index,
+            chain_sha256=head.chain_sha256,
+        )
     return sealed
+
+
+_SEAL = """
+UPDATE memoryhub_auditevent AS event SET chain_index = link.chain_index, chain_sha256 = link.chain_sha256
+  FROM unnest(%s::uuid[], %s::bigint[], %s::text[]) AS link (id, chain_index, chain_sha256)
+ WHERE event.id = link.id
+"""
 
 
 @transaction.atomic
 def _seal_batch(project_id: UUID) -> int:
-    # One sealer at a time per project, held to the end of the transaction.
+    # One sealer at a time per project, held to the end of the transaction; the next one's reads begin after its commit.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"memoryhub.audit.{project_id}"]
         )
-    index, head_sha256 = chain_head(project_id)
-    rows = AuditEvent.objects.filter(project_id=project_id, chain_index=None).order_by("number")[
-        :SEAL_BATCH_ROWS
-    ]
-    sealed = []
-    for event in rows:
-        index += 1
-        event.chain_index = index
-        head_sha256 = event.chain_sha256 = sha256_hex(head_sha256.encode() + row_bytes(event))
-        sealed.append(event)
-    AuditEvent.objects.bulk_update(sealed, ["chain_index", "chain_sha256"])
-    return len(sealed)
+        head = get_chain_head(project_id)
+        events = list(
+            AuditEvent.objects.filter(project_id=project_id, chain_index=None).order_by("number")[
+                :SEAL_BATCH_ROWS
+            ]
+        )
+        link_events(events, head)
+        links = [(event.id, event.chain_index, event.chain_sha256) for event in events]
+        if links:
+            cursor.execute(_SEAL, [list(column) for column in zip(*links, strict=True)])
+    return len(links)
 
 
-def chain_head(project_id: UUID) -> tuple[int, str]:
-    """(index, sha256) of the last sealed row; (0, zeros) before the first."""
-    sealed = AuditEvent.objects.filter(project_id=project_id, chain_index__isnull=False)
-    last = sealed.order_by("-chain_index").values_list("chain_index", "chain_sha256").first()
-    return (last[0] or 0, last[1] or "") if last else (0, CHAIN_START_SHA256)
+def link_events(events: list[AuditEvent], head: ChainHead) -> None:
+    """Give each event its place after the head, in order; nothing is saved."""
+    previous_sha256 = head.chain_sha256
+    for chain_index, event in enumerate(events, start=head.chain_index + 1):
+        event.chain_index = chain_index
+        previous_sha256 = event.chain_sha256 = chain_sha256(previous_sha256, event)
 
 
-def verify_project(project_id: UUID, *, expected_head: tuple[int, str] | None = None) -> ChainFault | None:
-    """Walk a project's chain. `expected_head`: one published earlier, which a truncated chain no longer holds."""
-    index, previous = 0, CHAIN_START_SHA256
-    sealed = AuditEvent.objects.filter(project_id=project_id, chain_index__isnull=False).order_by(
-        "chain_index"
-    )
-    for event in sealed.iterator(chunk_size=SEAL_BATCH_ROWS):
-        index += 1
-        if event.chain_index != index:
-            return ChainFault(project_id, index, "a row is missing")
-        if event.chain_sha256 != sha256_hex(previous.encode() + row_bytes(event)):
-            return ChainFault(project_id, index, "the row is not what was sealed")
-        previous = event.chain_sha256
-        if expected_head and expected_head[0] == index and expected_head[1] != previous:
-            return ChainFault(project_id, index, "the chain differs from a published head")
-    if expected_head and expected_head[0] > index:
-        return ChainFault(project_id, index + 1, "the chain ends before a published head")
-    return None
+def get_chain_head(project_id: UUID) -> ChainHead:
+    """Index 0 and zeros before the first seal."""
+    last = sealed_events(project_id).order_by("-chain_index").first()
+    if last is None:
+        return ChainHead(project_id, 0, CHAIN_START_SHA256)
+    return ChainHead(project_id, last.chain_index or 0, last.chain_sha256 or "")
+
+
+def sealed_events(project_id: UUID) -> QuerySet[AuditEvent]:
+    return AuditEvent.objects.filter(project_id=project_id, chain_index__isnull=False).order_by("chain_index")
+
+
+def find_chain_faults(project_id: UUID, *, expected_head: ChainHead | None = None) -> Iterator[ChainFault]:
+    """Walk a project's chain and name every row that does not fit; each is judged by the seal stored before it.
+
+    `expected_head`: one published earlier, which a chain that was cut or written anew does not hold.
+    """
+    index, previous_sha256, expected_seen = 0, CHAIN_START_SHA256, expected_head is None
+    for event in sealed_events(project_id).iterator(chunk_size=SEAL_BATCH_ROWS):
+        found = event.chain_index or 0
+        if found != index + 1:
+            yield ChainFault(project_id, index + 1, "rows are missing here")
+        elif not _fits(event, previous_sha256):
+            yield ChainFault(project_id, found, "the row is not what was sealed")
+        index, previous_sha256 = found, event.chain_sha256 or ""
+        if expected_head is not None and expected_head.chain_index == found:
+            expected_seen = expected_head.chain_sha256 == previous_sha256
+    if not expected_seen and expected_head is not None:
+        yield _head_fault(expected_head, index)
+
+
+def _fits(event: AuditEvent, previous_sha256: str) -> bool:
+    try:
+        return event.chain_sha256 == chain_sha256(previous_sha256, event)
+    except ValueError:  # tampered details need not have a canonical form
+        return False
+
+
+def _head_fault(expected: ChainHead, last_index: int) -> ChainFault:
+    if expected.chain_index > last_index:
+        return ChainFault(expected.project_id, last_index + 1, "the chain ends before a published head")
+    return ChainFault(expected.project_id, expected.chain_index, "the chain differs from a published head")
