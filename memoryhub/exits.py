@@ -1,4 +1,4 @@
-"""Why a command of the hub ended, as a number a script can act on. The table for people is in supervisor.py."""
+"""Why a command of the hub ended, as a number a script can act on. supervisor.py has the table."""
 
 import errno
 from enum import IntEnum

@@ -1,10 +1,9 @@
 """gunicorn's settings. `gunicorn -c python:memoryhub.gunicorn_config memoryhub.wsgi` serves the hub."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
-
-from prometheus_client import multiprocess
 
 from memoryhub.environ import read_integer, read_text
 
@@ -17,10 +16,15 @@ bind = (
     else f"{_host}:{read_integer('PORT', 8000, minimum=1, maximum=65_535)}"
 )
 
+# Counters that the web processes share; those of the last run are gone with it.
+if _metrics_folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    shutil.rmtree(_metrics_folder, ignore_errors=True)
+    os.makedirs(_metrics_folder, mode=0o700)
+
 worker_class = "gthread"
 workers = read_integer("MEMORYHUB_WEB_PROCESSES", 2, minimum=1, maximum=64)
 threads = read_integer("MEMORYHUB_WEB_THREADS", 8, minimum=1, maximum=64)
-preload_app = False  # each process opens its own database pool
+preload_app = True  # loaded once, then forked: half the work of a start, and a lost process is back at once
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the heartbeat must not wait for a disk
 
 timeout = 60  # seconds without a sign of life before a process is replaced
@@ -34,7 +38,18 @@ accesslog = None  # the hub logs each request itself, with its id and without co
 loglevel = "warning"
 
 
-def child_exit(server: Any, worker: Any) -> None:  # noqa: ARG001
+def on_starting(server: Any) -> None:
+    """gunicorn's hook, before the fork: what the first request would load. No connection is opened."""
+    from django.urls import get_resolver
+
+    import memoryhub.wsgi  # noqa: F401
+
+    assert get_resolver().url_patterns
+
+
+def child_exit(server: Any, worker: Any) -> None:
     """gunicorn's hook: the gauges of a process end with it."""
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    from prometheus_client import multiprocess  # here: the parent needs nothing else of it
+
+    if _metrics_folder:
         multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

@@ -17,7 +17,7 @@ MIGRATION_LOCK = 0x6D68_7570  # an advisory lock: of several servers on one data
 
 
 def bring_up_to_date(data_dir: Path, *, embedded: bool) -> None:
-    """Migrate when something is pending. The embedded database is backed up first; another one is its owner's.
+    """Migrate when something is pending, after a backup of the embedded database.
 
     Raises: UpError, EmbeddedError.
     """

@@ -26,7 +26,7 @@ class Part(Protocol):
 
 
 class Program:
-    """A command that runs until it is told to end. `log` takes what it says; None leaves that on our stderr."""
+    """A command that runs until it is told to end. `log` takes what it says; None leaves it on stderr."""
 
     def __init__(
         self,

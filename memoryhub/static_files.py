@@ -11,7 +11,7 @@ from memoryhub.data_version import digest_files, read_state, write_state
 
 
 def collect_if_changed(data_dir: Path) -> None:
-    """Collect when a file, its time or the hub's version changed since the last time, or the result is gone."""
+    """Collect when a file, its time or the hub's version changed since, or the result is gone."""
     digest = digest_files(_list_sources(), also=__version__)
     manifest = data_dir / "static" / "staticfiles.json"
     if manifest.exists() and read_state(data_dir).get("static") == digest:

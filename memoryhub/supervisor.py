@@ -1,0 +1,377 @@
+"""`./hub up`: start every part of a hub on this machine, keep them alive, and end them in order.
+
+PostgreSQL, the queue, the preparation (migrations, static files, the first project), the web server, the
+worker. DATABASE_URL and REDIS_URL replace the first two. Nothing of Django is imported here: the
+preparation is a process of its own, so that it runs while the others start and its memory is given back.
+
+Exit codes, each with one sentence on standard error that says what to do:
+
+  0   ended by Ctrl-C or SIGTERM
+  64  a wrong argument
+  65  the data folder holds files that are not a hub's, or is damaged
+  68  the database or the queue that a setting names cannot be reached
+  69  a program is missing on this machine: PostgreSQL, Valkey, Python
+  70  the hub did not become ready
+  71  PostgreSQL or the queue did not start
+  72  the port is taken, or may not be opened
+  73  the data folder cannot be made, written or reached
+  74  the disk is full
+  75  another hub runs on the data folder
+  76  the data was written by a newer version
+  78  a setting is missing or wrong
+"""
+
+import argparse
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+from memoryhub import __version__, data_version
+from memoryhub.embedded import (
+    EmbeddedPostgres,
+    EmbeddedQueue,
+    data_folder,
+    ensure_secrets,
+    host_of,
+    processes,
+)
+from memoryhub.embedded.folder import make_folder
+from memoryhub.environ import read_integer, read_text
+from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
+from memoryhub.parts import Part, Program, Watch, rotate_log
+
+MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
+READY_SECONDS_MAX = 60.0
+PREPARE_SECONDS_MAX = 3_600.0
+LOOK_SECONDS = 0.2
+LISTEN_BACKLOG = 2_048
+STOP_SECONDS = 15.0  # requests have ten of them, see gunicorn_config.py
+CELERY_ROOT_WARNING = (
+    "You're running the worker with superuser"  # the whole hub runs as its user, root or not
+)
+
+
+class Stopped(BaseException):
+    """Ctrl-C or SIGTERM: not an error, so nothing that answers errors may catch it."""
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _raise_stopped)
+        run_hub(_parse(arguments))
+    except Stopped:
+        return Exit.STOPPED
+    except SaidError as error:
+        return error.code
+    except FORESEEN as error:
+        code, sentence = explain_exit(error)
+        _tell(sentence)
+        return code
+
+
+def _raise_stopped(number: int, frame: FrameType | None) -> NoReturn:
+    for again in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(again, signal.SIG_IGN)  # the end is under way, and bounded
+    raise Stopped
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UpError(Exit.USAGE, f"{message}; ./hub up --help shows what can be said.")
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="./hub up", description="Start a hub and keep it running until Ctrl-C.")
+    parser.add_argument(
+        "--json", action="store_true", help="print one line of JSON when ready, and nothing else"
+    )
+    parser.add_argument("--port", type=int, help="serve on this port instead of PORT; 0 takes a free one")
+    return parser.parse_args(arguments)
+
+
+def run_hub(options: argparse.Namespace) -> NoReturn:
+    """Start, say so, and watch until a signal ends it."""
+    data_dir = data_folder()
+    with data_version.claim_folder(data_dir):
+        _end_leftovers(data_dir)
+        ensure_secrets(data_dir)
+        with _open_port(options.port) as listener:
+            hub = Hub(data_dir, _read_settings(data_dir, listener), listener)
+            try:
+                facts = hub.start(with_access=options.json)
+                _announce(facts, as_json=options.json)
+                hub.watch()
+            finally:
+                hub.stop()
+
+
+def _end_leftovers(data_dir: Path) -> None:
+    """Parts of a hub that was killed on this folder, which we hold alone now."""
+    pids = [pid for pid in processes.list_processes() if processes.started_with(pid, MARK, str(data_dir))]
+    processes.end_processes(pids, (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
+
+
+def _open_port(named: int | None) -> socket.socket:
+    """The port, ours from here on; it is listened on when the web server starts. Raises: UpError."""
+    host = read_text("MEMORYHUB_BIND_HOST") or "127.0.0.1"
+    port = read_integer("PORT", 8000, minimum=1, maximum=65_535) if named is None else named
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise _port_error(error, host, port) from error
+    return listener
+
+
+def _port_error(error: OSError | OverflowError, host: str, port: int) -> UpError:
+    number = getattr(error, "errno", None)
+    if number == errno.EADDRINUSE:
+        return UpError(Exit.PORT_TAKEN, f"Port {port} is taken: choose another one with PORT=8001 ./hub up.")
+    if number in (errno.EACCES, errno.EPERM):
+        return UpError(
+            Exit.PORT_TAKEN, f"Port {port} is for root alone: choose another one with PORT=8000 ./hub up."
+        )
+    return UpError(
+        Exit.SETTING, f"{host}, port {port}, cannot be served on: set MEMORYHUB_BIND_HOST and PORT."
+    )
+
+
+def _read_settings(data_dir: Path, listener: socket.socket) -> ModuleType:
+    """The settings module, which imports nothing of Django; our answers go before it through the environment.
+
+    Raises: SettingError.
+    """
+    os.environ["MEMORYHUB_DATA_DIR"] = str(data_dir)
+    os.environ["PORT"] = str(listener.getsockname()[1])
+    from memoryhub import settings
+
+    return settings
+
+
+class Hub:
+    """The parts of one hub. `start` may be left by an error at any step: `stop` ends whatever was started."""
+
+    def __init__(self, data_dir: Path, settings: ModuleType, listener: socket.socket) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.listener = listener
+        self.watches: list[Watch] = []
+        self.logs_to_files = sys.stderr.isatty()
+        self.environment = os.environ | {
+            MARK: str(data_dir),
+            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+            "MALLOC_ARENA_MAX": "2",  # glibc gives each thread an arena of its own, which is never given back
+        }
+
+    def start(self, *, with_access: bool) -> dict[str, Any]:
+        """Return when it is ready: {"url", "data_dir"}, and the facts of the preparation (see prepare.py)."""
+        self._make_folders()
+        digest = data_version.code_digest()
+        known = data_version.read_state(self.data_dir).get("prepared") == digest
+        preparation = self._begin_preparation(with_access=with_access)
+        try:
+            if known:  # nothing is likely to change below the web server: it starts at the same time
+                self._start_web()
+            self._start_stores()
+            facts = self._finish_preparation(preparation)
+        finally:
+            _abandon(preparation)
+        if not known:
+            self._start_web()
+        self._await_ready()
+        self._start_worker()
+        data_version.write_state(self.data_dir, prepared=digest, version=__version__)
+        return {"url": self.settings.BASE_URL, "data_dir": str(self.data_dir), **facts}
+
+    def watch(self) -> NoReturn:
+        while True:
+            for watch in self.watches:
+                if said := watch.mend():
+                    _tell(said)
+            time.sleep(LOOK_SECONDS)
+
+    def stop(self) -> None:
+        """In reverse order of the start. The port is given up first, so nobody waits for an answer."""
+        _say("stopping ...")
+        self.listener.close()
+        for watch in reversed(self.watches):
+            watch.stop()
+
+    def _make_folders(self) -> None:
+        for name in ("logs", "run"):
+            make_folder(self.data_dir / name)
+
+    def _start_part(self, name: str, part: Part) -> None:
+        _say(f"starting {name} ...")
+        watch = Watch(name, part)
+        self.watches.append(watch)
+        watch.start()
+
+    def _start_stores(self) -> None:
+        if not self.settings.DATABASE_URL:
+            self._start_part("PostgreSQL", EmbeddedPostgres(self.data_dir))
+        if not read_text("REDIS_URL"):
+            self._start_part("the queue", EmbeddedQueue(self.data_dir))
+
+    def _start_web(self) -> None:
+        self.listener.listen(LISTEN_BACKLOG)
+        command = ["gunicorn", "-c", "python:memoryhub.gunicorn_config", "memoryhub.wsgi"]
+        added = {
+            "MEMORYHUB_LISTEN_FD": str(self.listener.fileno()),
+            "PROMETHEUS_MULTIPROC_DIR": str(self.data_dir / "run" / "metrics"),
+        }
+        web = self._program("web", command, environment=added, descriptors=[self.listener.fileno()])
+        self._start_part("the web server", web)
+
+    def _start_worker(self) -> None:
+        """Threads, since the database does the work: a pool of processes would load everything once more."""
+        options = ["--pool", "threads", "--concurrency", "2", "--without-gossip", "--without-mingle"]
+        command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options, "--loglevel", "WARNING"]
+        self._start_part("the worker", self._program("worker", command))
+
+    def _program(
+        self,
+        name: str,
+        module: list[str],
+        *,
+        environment: dict[str, str] | None = None,
+        descriptors: list[int] | None = None,
+    ) -> Program:
+        log = rotate_log(self.data_dir / "logs" / f"{name}.log") if self.logs_to_files else None
+        return Program(
+            [sys.executable, "-W", f"ignore:{CELERY_ROOT_WARNING}", "-m", *module],
+            environment=self.environment | (environment or {}),
+            log=log,
+            stop_seconds=STOP_SECONDS,
+            descriptors=descriptors or [],
+        )
+
+    # The preparation is told by the end of its input that the database runs.
+
+    def _begin_preparation(self, *, with_access: bool) -> subprocess.Popen[str]:
+        _say("preparing ...")
+        access = "always" if with_access else "first"
+        command = [sys.executable, "-m", "memoryhub.prepare", "--access", access]
+        bounds = {"MEMORYHUB_DATABASE_POOL_SIZE": "0", "PGCONNECT_TIMEOUT": "5"}
+        return subprocess.Popen(
+            command,
+            env=self.environment | bounds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=processes.die_with_parent(signal.SIGTERM),
+        )
+
+    def _finish_preparation(self, preparation: subprocess.Popen[str]) -> dict[str, Any]:
+        """Raises: UpError with its exit code; its sentence it has said itself."""
+        output, _ = preparation.communicate(timeout=PREPARE_SECONDS_MAX)
+        if preparation.returncode in set(Exit):
+            if preparation.returncode != Exit.STOPPED:
+                raise SaidError(Exit(preparation.returncode))
+            facts: dict[str, Any] = json.loads(output)
+            return facts
+        raise UpError(Exit.NOT_READY, "The preparation failed; its cause stands above.")
+
+    def _await_ready(self) -> None:
+        """Raises: UpError when the web server ends or does not become ready in time."""
+        answer = ""
+
+        def is_settled() -> bool:
+            nonlocal answer
+            answer = self._ask_ready()
+            return answer == "ready" or self._web_ended()
+
+        settled = processes.wait_until(is_settled, READY_SECONDS_MAX, step_seconds=0.02)
+        if not settled or answer != "ready":
+            where = (
+                f"read {self.data_dir / 'logs' / 'web.log'}"
+                if self.logs_to_files
+                else "its cause stands above"
+            )
+            raise UpError(Exit.NOT_READY, f"The hub did not become ready ({answer or 'no answer'}): {where}.")
+
+    def _web_ended(self) -> bool:
+        return any(watch.name == "the web server" and watch.part.pid() is None for watch in self.watches)
+
+    def _ask_ready(self) -> str:
+        """`ready`, or why it is not."""
+        host, port = self.listener.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        connection = HTTPConnection(host, port, timeout=2)
+        try:
+            connection.request("GET", "/readyz", headers={"Host": host_of(self.settings.BASE_URL)})
+            answer = connection.getresponse()
+            body = answer.read(500).decode(errors="replace")
+            return "ready" if answer.status == 200 else f"/readyz says {answer.status}: {body.strip()}"
+        except (OSError, HTTPException) as error:
+            return f"no answer: {type(error).__name__}"
+        finally:
+            connection.close()
+
+
+class SaidError(UpError):
+    """The preparation ended with this code and has said why."""
+
+    def __init__(self, code: Exit) -> None:
+        super().__init__(code, "")
+
+
+def _abandon(preparation: subprocess.Popen[str]) -> None:
+    if preparation.poll() is None:
+        processes.end_processes([preparation.pid], (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+    preparation.wait(5)
+    for pipe in (preparation.stdin, preparation.stdout):
+        if pipe:
+            pipe.close()
+
+
+def _say(text: str) -> None:
+    """A line of progress, for a person who watches."""
+    if sys.stderr.isatty():
+        _tell(text)
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"memoryhub: {text}\n")
+
+
+def _announce(facts: dict[str, Any], *, as_json: bool) -> None:
+    text = _json_line(facts) if as_json else _greeting(facts)
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _json_line(facts: dict[str, Any]) -> str:
+    names = ("url", "api_key", "project", "environment", "sign_in_url", "data_dir")
+    return json.dumps({name: facts[name] for name in names})
+
+
+def _greeting(facts: dict[str, Any]) -> str:
+    lines = [f"MemoryHub is ready at {facts['url']}"]
+    if "api_key" in facts:
+        lines += [
+            f"  Sign in (once):  {facts['sign_in_url']}",
+            f"  API key:         {facts['api_key']}",
+            f"                   of project {facts['project']}, environment {facts['environment']}",
+            "  Both are shown this once. New ones: ./hub sign_in_link and ./hub create_key",
+        ]
+    else:
+        lines.append("  Sign in with a link from: ./hub sign_in_link")
+    return "\n".join([*lines, "  Ctrl-C ends it."])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
