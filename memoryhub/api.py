@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.views import APIView
 
@@ -96,15 +97,14 @@ class HubView(APIView):
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     schema = OperationSchema()
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.args, self.kwargs = args, kwargs
         try:
-            response = self._serve(request)
+            return self._serve(request)
         except Exception as error:  # noqa: BLE001 - the door's one net: answer_exception reports what it cannot name
-            response = answer_exception(error)
-        return response
+            return answer_exception(error)
 
-    def _serve(self, request: HttpRequest) -> HttpResponse:
+    def _serve(self, request: HttpRequest) -> HttpResponseBase:
         handler = self._handler(request)
         door: Door = handler.door  # type: ignore[attr-defined]
         metrics.name_operation(request, door.operation.name)
@@ -118,7 +118,7 @@ class HubView(APIView):
             raise
         self.request = cast(Any, request)
         result = handler(**self.kwargs, **arguments, actor=actor)
-        return result if isinstance(result, HttpResponse) else json_response(result, status=door.status)
+        return result if isinstance(result, HttpResponseBase) else json_response(result, status=door.status)
 
     def authenticate(self, request: HttpRequest) -> Actor:
         return authenticate(request)

@@ -185,9 +185,12 @@ def link_events(events: list[AuditEvent], head: ChainHead) -> None:
         previous_sha256 = event.chain_sha256 = chain_sha256(previous_sha256, event)
 
 
-def get_chain_head(project_id: UUID) -> ChainHead:
-    """Index 0 and zeros before the first seal."""
-    last = sealed_events(project_id).order_by("-chain_index").first()
+def get_chain_head(project_id: UUID, *, chain_index: int | None = None) -> ChainHead:
+    """The head, or what it was when `chain_index` was the last row; index 0 and zeros before the first seal."""
+    sealed = sealed_events(project_id)
+    if chain_index is not None:
+        sealed = sealed.filter(chain_index__lte=chain_index)
+    last = sealed.order_by("-chain_index").first()
     if last is None:
         return ChainHead(project_id, 0, CHAIN_START_SHA256)
     return ChainHead(project_id, last.chain_index or 0, last.chain_sha256 or "")

@@ -9,7 +9,9 @@ urlpatterns = [
     path("readyz", status_api.readyz),
     path("metrics", status_api.prometheus),
     path("openapi.yaml", status_api.openapi_yaml),
+    path("", include("memoryhub.console_urls")),
     path("", include("memoryhub.ground_urls")),
+    path("", include("memoryhub.audit_urls")),
     path("", include("stores.urls")),
 ]
 
