@@ -1,0 +1,41 @@
+"""What the management commands share: an operator's actor, and errors as one sentence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.core.management.base import CommandError
+
+from memoryhub import ids
+from memoryhub.actors import Actor
+from memoryhub.errors import HubError
+from memoryhub.models import Membership, Project
+from memoryhub.projects import owner_actor
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """A verb's refusal ends the command with its message and exit code 1."""
+    try:
+        yield
+    except HubError as error:
+        raise CommandError(error.message) from error
+
+
+def find_project(name_or_id: str) -> Project:
+    """Raises: CommandError."""
+    key = ids.from_wire(ids.PROJECT, name_or_id)
+    project = (
+        Project.objects.filter(id=key).first() if key else Project.objects.filter(name=name_or_id).first()
+    )
+    if project is None:
+        raise CommandError(f"There is no project {name_or_id}.")
+    return project
+
+
+def operator_actor(project: Project) -> Actor:
+    """Who runs commands on the hub's machine acts as the project's first owner. Raises: CommandError."""
+    owners = Membership.objects.filter(project=project, role="owner").select_related("user").order_by("id")
+    owner = owners.first()
+    if owner is None:
+        raise CommandError(f"The project {project.name} has no owner.")
+    return owner_actor(project, owner.user)

@@ -1,0 +1,148 @@
+"""The console's ground floor: sign in and out, the home page, the own password, invitations."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from memoryhub import accounts, members
+from memoryhub.errors import InvalidRequest, NotFound, RateLimited
+from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
+from memoryhub.models import Membership, User
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+type View = Callable[..., HttpResponse]
+
+
+def signed_in(view: View) -> View:
+    """Only for people who are signed in; others sign in first and come back."""
+
+    @never_cache
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if isinstance(request.user, User):
+            return view(request, *args, **kwargs)
+        response = redirect("sign-in")
+        if request.method == "GET" and request.path != "/":
+            response["Location"] += f"?next={request.path}"
+        return response
+
+    return guarded
+
+
+def person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def safe_next(request: HttpRequest) -> str:
+    """Where the form's `next` leads when that is a page of this hub, else home."""
+    wanted = request.POST.get("next") or request.GET.get("next") or "/"
+    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None, require_https=False)
+    return wanted if is_ours and wanted.startswith("/") else "/"
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def sign_in(request: HttpRequest) -> HttpResponse:
+    if isinstance(request.user, User):
+        return redirect(safe_next(request))
+    form = SignInForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = accounts.check_sign_in(request, **form.cleaned_data)
+        except RateLimited as error:
+            form.add_error(None, error.message)
+            user = None
+        if user is not None:
+            login(request, user, backend=BACKEND)  # gives the session a new key
+            return redirect(safe_next(request))
+        if not form.errors:
+            form.add_error(None, "This address and password do not belong together.")
+    status = 400 if form.errors else 200
+    return render(
+        request, "memoryhub/sign_in.html", {"form": form, "next": safe_next(request)}, status=status
+    )
+
+
+@never_cache
+def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Opening a link only shows a button: programs that look at links would use it up."""
+    if request.method == "POST":
+        user = accounts.use_sign_in_link(token)
+        if user is not None:
+            login(request, user, backend=BACKEND)
+            return redirect("home" if user.has_usable_password() else "password")
+    is_open = request.method != "POST" and accounts.is_link_open(token)
+    return render(
+        request, "memoryhub/sign_in_link.html", {"is_open": is_open}, status=200 if is_open else 410
+    )
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("sign-in")
+
+
+@signed_in
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    memberships = Membership.objects.filter(user=person(request)).select_related("project")
+    projects = memberships.prefetch_related("project__environments").order_by("project__name")
+    return render(request, "memoryhub/home.html", {"memberships": projects})
+
+
+@signed_in
+@sensitive_post_parameters("current", "new")
+def password(request: HttpRequest) -> HttpResponse:
+    user = person(request)
+    form = PasswordForm(request.POST or None, has_password=user.has_usable_password())
+    if request.method == "POST" and form.is_valid():
+        try:
+            changed = accounts.change_password(
+                user.id, current=form.cleaned_data.get("current", ""), new=form.cleaned_data["new"]
+            )
+        except InvalidRequest as error:
+            form.add_error("current" if error.error_code == "wrong_password" else "new", _sentence(error))
+        else:
+            update_session_auth_hash(request, changed)
+            messages.success(request, "Your password is changed. Every other session of yours has ended.")
+            return redirect("home")
+    return render(request, "memoryhub/password.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    offer = members.find_invitation(token)
+    if offer is None:
+        return render(request, "memoryhub/invitation.html", {"offer": None}, status=410)
+    form = AcceptInvitationForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = members.accept_invitation(token, **form.cleaned_data)
+        except (InvalidRequest, NotFound) as error:
+            form.add_error("password", _sentence(error))
+        else:
+            login(request, user, backend=BACKEND)
+            return redirect("home")
+    return render(
+        request,
+        "memoryhub/invitation.html",
+        {"offer": offer, "form": form},
+        status=400 if form.errors else 200,
+    )
+
+
+def _sentence(error: InvalidRequest | NotFound) -> str:
+    """The message without the field's name, which stands beside it on a page."""
+    return error.message.partition(": ")[2] or error.message

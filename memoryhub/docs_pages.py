@@ -1,0 +1,141 @@
+"""The documentation, served by the product: the Markdown of docs/, and a reference made from the OpenAPI document."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nh3
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from markdown_it import MarkdownIt
+
+from memoryhub import openapi
+
+# The order of the contents page; what is not named here follows by title.
+FIRST_PAGES = ("quickstart", "concepts", "api", "errors", "permissions", "settings", "operations")
+_LINK_TO_PAGE = re.compile(r'href="(?:\./)?([a-z-]+)\.md(#[^"]*)?"')
+
+
+@dataclass(frozen=True, slots=True)
+class DocsPage:
+    name: str
+    title: str
+    html: str
+
+
+@cache
+def pages() -> dict[str, DocsPage]:
+    """Every page by name, in reading order."""
+    found = {path.stem: _read(path) for path in sorted((Path(settings.BASE_DIR) / "docs").glob("*.md"))}
+    order = sorted(
+        found, key=lambda name: (FIRST_PAGES.index(name) if name in FIRST_PAGES else 99, found[name].title)
+    )
+    return {name: found[name] for name in order}
+
+
+def _read(path: Path) -> DocsPage:
+    text = path.read_text(encoding="utf-8")
+    title = text.partition("\n")[0].removeprefix("# ").strip()
+    return DocsPage(path.stem, title, render_markdown(text))
+
+
+def render_markdown(text: str) -> str:
+    """Sanitised HTML; raw HTML in the text is shown as text."""
+    html = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    html = nh3.clean(html, link_rel="noopener noreferrer")
+    return _LINK_TO_PAGE.sub(r'href="/docs/\1\2"', html)
+
+
+@require_safe
+def contents(request: HttpRequest) -> HttpResponse:
+    return render(request, "memoryhub/docs.html", {"pages": pages().values(), "page": None})
+
+
+@require_safe
+def page(request: HttpRequest, name: str) -> HttpResponse:
+    shown = pages().get(name)
+    if shown is None:
+        raise Http404(name)
+    return render(request, "memoryhub/docs.html", {"pages": pages().values(), "page": shown})
+
+
+@require_safe
+def reference(request: HttpRequest) -> HttpResponse:
+    return render(
+        request, "memoryhub/reference.html", {"pages": pages().values(), "tags": _operations_by_tag()}
+    )
+
+
+@cache
+def _operations_by_tag() -> list[dict[str, Any]]:
+    """`[{"name", "operations": [{"method", "path", "summary", "description", "parameters", "body", "answer"}]}]`."""
+    document = openapi.document()
+    tags: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            tags.setdefault(operation["tags"][0], []).append(_operation(document, path, method, operation))
+    return [{"name": tag, "operations": operations} for tag, operations in tags.items()]
+
+
+def _operation(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+    success = next(answer for status, answer in operation["responses"].items() if status.startswith("2"))
+    return {
+        "id": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "summary": operation["summary"],
+        "description": operation["description"],
+        "parameters": [_parameter(parameter) for parameter in operation.get("parameters", [])],
+        "body": _fields(document, operation.get("requestBody")),
+        "answer": _fields(document, success),
+    }
+
+
+def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
+    kind = describe_schema(parameter["schema"])
+    return {
+        "name": parameter["name"],
+        "in": parameter["in"],
+        "kind": kind,
+        "required": parameter.get("required", False),
+    }
+
+
+def _fields(document: dict[str, Any], holder: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The fields of a JSON body or answer: `[{"name", "kind", "required"}]`."""
+    schema = (holder or {}).get("content", {}).get("application/json", {}).get("schema", {})
+    schema = _resolve(document, schema)
+    required = schema.get("required", [])
+    return [
+        {"name": name, "kind": describe_schema(inner), "required": name in required}
+        for name, inner in schema.get("properties", {}).items()
+    ]
+
+
+def _resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    return document["components"]["schemas"][reference.rpartition("/")[2]] if reference else schema
+
+
+def describe_schema(schema: dict[str, Any]) -> str:
+    """A schema in a few words, such as `integer, 1 to 100`."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    for word in ("oneOf", "anyOf", "allOf"):
+        if word in schema:
+            return " | ".join(describe_schema(inner) for inner in schema[word])
+    kind = schema.get("type", "value")
+    words = " or ".join(kind) if isinstance(kind, list) else str(kind)
+    if kind == "array":
+        words = f"list of {describe_schema(schema['items'])}"
+    if "minimum" in schema and "maximum" in schema:
+        words += f", {schema['minimum']} to {schema['maximum']}"
+    if "maxLength" in schema:
+        words += f", at most {schema['maxLength']} characters"
+    return words
