@@ -142,11 +142,12 @@ class HubView(APIView):
     def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
         """What the handler takes besides ids: `body`, `raw`, `query`, as far as the door names them."""
         arguments: dict[str, Any] = {}
-        body = read_json_body(request, optional=door.body is None) if door.raw_body is None else None
+        optional = door.body is None or door.body.may_be_absent
+        body = read_json_body(request, optional=optional) if door.raw_body is None else None
         if door.query is not None:
             arguments["query"] = read_query(request, door.query)
         if door.body is not None:
-            arguments["body"] = read_shape(door.body, body)
+            arguments["body"] = read_shape(door.body, {} if body is None else body)
         elif body:
             raise InvalidRequest(f"{next(iter(body))}: this operation takes no body fields.")
         return arguments

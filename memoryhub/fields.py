@@ -16,9 +16,13 @@ from memoryhub.digests import is_sha256_hex
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses unknown fields. `null_is_absent`: fields that are null count as left out (updates)."""
+    """Refuses unknown fields. `null_is_absent`: fields that are null count as left out (updates).
+
+    `may_be_absent`: a request without any body is one without any of these fields.
+    """
 
     null_is_absent: ClassVar[bool] = False
+    may_be_absent: ClassVar[bool] = False
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, Mapping):

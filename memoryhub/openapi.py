@@ -93,7 +93,7 @@ class OperationSchema(AutoSchema):
         if self.door.body is None:
             return None
         body = super()._get_request_body(direction)
-        return {**body, "required": True} if body else body
+        return {**body, "required": not self.door.body.may_be_absent} if body else body
 
     def get_response_serializers(self) -> Any:
         errors = {
