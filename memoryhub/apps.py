@@ -7,4 +7,5 @@ class MemoryHubConfig(AppConfig):
     name = "memoryhub"
 
     def ready(self) -> None:
-        import memoryhub.celery  # noqa: F401 - makes it the current Celery application
+        import memoryhub.celery  # makes it the current Celery application
+        import memoryhub.checks  # noqa: F401 - registers the system checks

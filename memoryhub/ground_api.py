@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from memoryhub import environments, keys, members, projects, store_access, tenancy
+from memoryhub import environments, keys, members, projects, provisioning, store_access, tenancy
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.ground_shapes import (
@@ -18,6 +18,7 @@ from memoryhub.ground_shapes import (
     MemberShape,
     NameBody,
     ProjectShape,
+    ProvisionedProjectShape,
     RoleBody,
     RotateKeyBody,
     environment_wire,
@@ -28,6 +29,7 @@ from memoryhub.ground_shapes import (
     list_request,
     member_wire,
     project_wire,
+    provisioned_project_wire,
 )
 from memoryhub.pagination import Page
 from memoryhub.shapes import DeletedShape, PageQuery, deleted_wire
@@ -39,6 +41,12 @@ class Projects(HubView):
     @operation("projects.list", "List the credential's project", answer=ProjectShape, lists=True)
     def get(self, *, actor: Actor) -> Values:
         return Page([tenancy.get_project(actor)], None).as_wire(project_wire)
+
+    @operation(
+        "projects.create", "Create a project, with a first key", body=NameBody, answer=ProvisionedProjectShape
+    )
+    def post(self, *, body: Values, actor: Actor) -> Values:
+        return provisioned_project_wire(provisioning.provision_project(name=body["name"], actor=actor))
 
 
 class Project(HubView):

@@ -14,6 +14,7 @@ from memoryhub.members import IssuedInvitation
 from memoryhub.models import NAME_LENGTH_MAX, ApiKey, Environment, Invitation, Membership, Project
 from memoryhub.operations import ROLES, SCOPES
 from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
+from memoryhub.provisioning import ProvisionedProject
 
 
 def list_request(kind: str, query: dict[str, Any], project_id: UUID) -> ListRequest:
@@ -65,6 +66,15 @@ def project_wire(project: Project) -> dict[str, Any]:
         "name": project.name,
         "created_at": to_wire(project.created_at),
     }
+
+
+class ProvisionedProjectShape(ProjectShape):
+    key = serializers.CharField()
+
+
+def provisioned_project_wire(provisioned: ProvisionedProject) -> dict[str, Any]:
+    """With an admin key of the whole project, shown this once."""
+    return {**project_wire(provisioned.project), "key": provisioned.issued.secret}
 
 
 class EnvironmentShape(serializers.Serializer[Any]):

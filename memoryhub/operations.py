@@ -52,6 +52,7 @@ OPERATIONS: dict[str, Operation] = {
         # the ground floor
         _reads("projects.get"),
         _reads("projects.list"),
+        _project(_writes("projects.create")),
         _project(_writes("projects.update")),
         _reads("environments.get"),
         _reads("environments.list"),

@@ -29,6 +29,11 @@ def check_name(name: str) -> None:
 @atomic(durable=True)
 def create_project(*, name: str, owner: User) -> Project:
     """A project with environments `development` and `production`, owned by `owner`. Raises: InvalidRequest, Conflict."""
+    return add_project(name=name, owners=[owner])
+
+
+def add_project(*, name: str, owners: list[User]) -> Project:
+    """The step of `create_project`: in the caller's transaction, with at least one owner."""
     check_name(name)
     try:
         with atomic():
@@ -37,10 +42,10 @@ def create_project(*, name: str, owner: User) -> Project:
         raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
     for environment_name in FIRST_ENVIRONMENTS:
         Environment.objects.create(project=project, name=environment_name)
-    Membership.objects.create(project=project, user=owner, role="owner")
-    audit.record(
-        AuditAction.PROJECT_CREATED, project.wire_id, environment_id=None, actor=owner_actor(project, owner)
-    )
+    for owner in owners:
+        Membership.objects.create(project=project, user=owner, role="owner")
+    first_owner = owner_actor(project, owners[0])
+    audit.record(AuditAction.PROJECT_CREATED, project.wire_id, environment_id=None, actor=first_owner)
     return project
 
 

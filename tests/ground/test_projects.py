@@ -1,5 +1,5 @@
 from memoryhub.models import AuditEvent, Environment
-from tests.world import Tenant
+from tests.world import Caller, Tenant
 
 
 def test_a_credential_sees_its_own_project_only(tenant: Tenant, stranger: Tenant) -> None:
@@ -19,6 +19,28 @@ def test_a_project_is_renamed_by_a_credential_of_the_whole_project(tenant: Tenan
     assert owner("POST", url, {"name": stranger.project.name}).error_code == "project_name_taken"
     for name in ("", "Upper", "-a", "a-", "a b", "x" * 65):
         assert owner("POST", url, {"name": name}).status == 400
+
+
+def test_an_operators_project_creates_further_projects_with_their_own_key(tenant: Tenant) -> None:
+    owner = tenant.caller("admin", whole=True)
+    name = f"{tenant.project.name}-two"
+    made = owner("POST", "/v1/projects", {"name": name})
+    assert made.status == 200 and made.body["name"] == name
+    inside = Caller(made.body["key"])
+    assert [project["id"] for project in inside("GET", "/v1/projects").body["data"]] == [made.body["id"]]
+    assert [row["name"] for row in inside("GET", "/v1/environments").body["data"]] == [
+        "development",
+        "production",
+    ]
+    assert owner("GET", f"/v1/projects/{made.body['id']}").status == 404
+    assert owner("POST", "/v1/projects", {"name": name}).error_code == "project_name_taken"
+
+
+def test_a_project_without_an_operator_creates_no_projects(tenant: Tenant) -> None:
+    tenant.owner.is_operator = False
+    tenant.owner.save(update_fields=["is_operator"])
+    refused = tenant.caller("admin", whole=True)("POST", "/v1/projects", {"name": "another"})
+    assert (refused.status, refused.error_code) == (403, "not_an_operator")
 
 
 def test_environments_are_seen_as_far_as_the_credential_reaches(tenant: Tenant) -> None:
