@@ -151,7 +151,8 @@ def change_memory(
     same_path = path is None or path == memory.path
     same_content = content is None or sha256_hex(content) == memory.content_sha256
     if same_path and same_content:
-        return memory
+        # with its text, while it is locked: the answer may show it
+        return Memory.objects.select_related("head").get(id=memory.id)
     if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
         raise MemoryPreconditionFailed
     if path is not None and not same_path:
@@ -289,17 +290,18 @@ def list_memories(
 
     Raises: NotFound, InvalidRequest.
     """
+    store = get_store(store_id, actor=actor)
     prefix_key = check_path_prefix(path_prefix)
     position = page.position()
-    store = get_store(store_id, actor=actor)
     low, high = prefix_range(prefix_key)
     if position is not None:
         low = max(low, _after(position[0]))
     if depth == 1:
-        rows = _children(store, prefix_key, low, high, page.limit + 1, with_content)
-    else:
-        found = memories_of(store, with_content).filter(path_key__gte=low, path_key__lt=high)
-        rows = list(found.order_by("path_key")[: page.limit + 1])
+        children = _child_keys(store, prefix_key, low, high, page.limit + 1)
+        cut = cut_page(children, page, lambda key: [key.decode()])
+        return Page(_children(store, cut.rows, with_content), cut.next_page)
+    found = memories_of(store, with_content).filter(path_key__gte=low, path_key__lt=high)
+    rows: list[Memory | MemoryPrefix] = list(found.order_by("path_key")[: page.limit + 1])
     return cut_page(rows, page, lambda row: [row.path])
 
 
@@ -329,10 +331,8 @@ SELECT CASE WHEN slash = 0 THEN path_key ELSE substring(path_key FROM 1 FOR %(st
 """
 
 
-def _children(
-    store: MemoryStore, prefix_key: bytes, low: bytes, high: bytes, count: int, with_content: bool
-) -> list[Any]:
-    """Memories directly below the prefix, and a prefix for each directory, in order."""
+def _child_keys(store: MemoryStore, prefix_key: bytes, low: bytes, high: bytes, count: int) -> list[bytes]:
+    """The paths of memories directly below the prefix, and of each directory with its final `/`, in order."""
     values: dict[str, Any] = {
         "store": store.id,
         "low": low,
@@ -342,11 +342,13 @@ def _children(
     }
     with connection.cursor() as cursor:
         cursor.execute(_CHILDREN, values)
-        keys = [bytes(row[0]) for row in cursor.fetchall()]
+        return [bytes(row[0]) for row in cursor.fetchall()]
+
+
+def _children(store: MemoryStore, keys: list[bytes], with_content: bool) -> list[Memory | MemoryPrefix]:
+    """What stands at the keys. A memory that went away since they were read is left out; the page goes on after it."""
     files = [key for key in keys if not key.endswith(b"/")]
-    memories = {
-        bytes(memory.path_key): memory
-        for memory in memories_of(store, with_content).filter(path_key__in=files)
-    }
+    found = memories_of(store, with_content).filter(path_key__in=files)
+    memories = {bytes(memory.path_key): memory for memory in found}
     rows = [MemoryPrefix(key.decode()) if key.endswith(b"/") else memories.get(key) for key in keys]
     return [row for row in rows if row is not None]

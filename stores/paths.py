@@ -11,10 +11,8 @@ from stores.limits import PATH_BYTES_MAX, PATH_SEGMENTS_MAX
 # Files at the root by which a mount recognises itself; they can never be memories.
 RESERVED_PATHS = frozenset({"/.anthropic-memory-store", "/.memoryhub-store"})
 _REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp"})
-_SLASH, _AFTER_SLASH = (
-    b"/",
-    b"0",
-)  # "0" is the byte after "/": it closes the range of everything below a directory
+_SLASH = b"/"
+_AFTER_SLASH = b"0"  # the byte after "/": it closes the range of everything below a directory
 
 
 def check_path(path: str) -> bytes:
@@ -26,10 +24,13 @@ def check_path(path: str) -> bytes:
 
 
 def check_path_prefix(prefix: str) -> bytes:
-    """The bytes of a `path_prefix`: `/`, or a valid path and one final `/`. Raises: InvalidRequest."""
+    """The bytes of a `path_prefix`: `/`, or a path in canonical form and one final `/`. Raises: InvalidRequest.
+
+    The reserved names are files; memories may lie below a directory of that name, so it is a prefix like any other.
+    """
     if prefix == "/":
         return b"/"
-    problem = "it must end with /" if not prefix.endswith("/") else find_path_problem(prefix[:-1])
+    problem = "it must end with /" if not prefix.endswith("/") else _find_form_problem(prefix[:-1])
     if problem is not None:
         raise InvalidRequest(f"path_prefix: {problem}")
     return prefix.encode()
@@ -37,6 +38,12 @@ def check_path_prefix(prefix: str) -> bytes:
 
 def find_path_problem(path: str) -> str | None:
     """The first rule that the path breaks, as half a sentence, or None."""
+    return _find_form_problem(path) or (
+        "this name is reserved for mounts" if path in RESERVED_PATHS else None
+    )
+
+
+def _find_form_problem(path: str) -> str | None:
     try:
         size = len(path.encode())
     except UnicodeEncodeError:
@@ -64,8 +71,6 @@ def _find_character_problem(path: str) -> str | None:
             return "it holds a control, format or line separator character"
         if not unicodedata.is_normalized("NFC", path):
             return "it is not in Unicode normal form NFC"
-    if path in RESERVED_PATHS:
-        return "this name is reserved for mounts"
     return None
 
 

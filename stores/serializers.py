@@ -17,8 +17,9 @@ from stores.limits import (
     STORE_DESCRIPTION_LENGTH_MAX,
     STORE_NAME_LENGTH_MAX,
 )
-from stores.memories import MemoryPrefix
+from stores.memories import MemoryPrefix, check_content
 from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.paths import check_path
 
 
 def _metadata(**options: Any) -> StringMap:
@@ -49,15 +50,31 @@ class PreconditionBody(StrictSerializer):
     content_sha256 = Sha256()
 
 
+class MemoryPath(Text):
+    """Checked as early as every other field, so that they all answer in the same order."""
+
+    def to_internal_value(self, data: Any) -> str:
+        path = super().to_internal_value(data)
+        check_path(path)
+        return path
+
+
+class MemoryContent(Text):
+    def to_internal_value(self, data: Any) -> str:
+        content = super().to_internal_value(data)
+        check_content(content)
+        return content
+
+
 class CreateMemoryBody(StrictSerializer):
-    path = Text()
-    content = Text()
+    path = MemoryPath()
+    content = MemoryContent()
 
 
 class UpdateMemoryBody(StrictSerializer):
     null_is_absent = True
-    path = Text(required=False)
-    content = Text(required=False)
+    path = MemoryPath(required=False)
+    content = MemoryContent(required=False)
     precondition = PreconditionBody(required=False)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
