@@ -25,7 +25,13 @@ class Answer:
 
     @property
     def error_code(self) -> str | None:
-        return self.body["error"].get("details", {}).get("error_code")
+        code = self.body["error"].get("details", {}).get("error_code")
+        return None if code is None else str(code)
+
+    @property
+    def refusal(self) -> tuple[int, str, str | None]:
+        """(status, error.type, error.details.error_code): what most refusals are compared with."""
+        return self.status, self.error_type, self.error_code
 
     @property
     def message(self) -> str:
