@@ -63,10 +63,13 @@ class MemoryPathConflict(Conflict):
 
 
 class MemoryPreconditionFailed(Conflict):
-    """The caller's SHA-256 is not that of the stored content."""
+    """The caller's SHA-256 is not that of the stored content, or a memory is there, or not there, against its word."""
 
-    def __init__(self) -> None:
-        super().__init__("The memory changed since it was read: its content_sha256 is not the expected one.")
+    def __init__(
+        self,
+        message: str = "The memory changed since it was read: its content_sha256 is not the expected one.",
+    ) -> None:
+        super().__init__(message)
 
 
 class MemoryEtagMismatch(MemoryPreconditionFailed): ...

@@ -88,8 +88,9 @@ class OperationSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Any:
         if self.door.raw_body is not None:
-            content = {"schema": {"type": "string", "format": "binary"}}
-            return {"content": {self.door.raw_body: content}, "required": True}
+            raw = {self.door.raw_body: {"schema": {"type": "string", "format": "binary"}}}
+            typed = super()._get_request_body(direction) if self.door.body is not None else {"content": {}}
+            return {"content": {**typed["content"], **raw}, "required": True}
         if self.door.body is None:
             return None
         body = super()._get_request_body(direction)

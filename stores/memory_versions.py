@@ -53,8 +53,8 @@ def list_versions(
 
     Raises: NotFound, InvalidRequest for a foreign cursor.
     """
-    position = page.position()
     store = get_store(store_id, actor=actor)
+    position = page.position()
     versions = versions_of(store, with_content).filter(
         **_filters(memory_id, operation, created_from, created_to)
     )
@@ -92,13 +92,18 @@ def redact_version(store_id: str, version_id: str, *, actor: Actor) -> MemoryVer
     store = share_store(store_id, actor)
     version = find_version(MemoryVersion.objects.filter(store_id=store.id), version_id)
     # The memory's lock decides the race with an update that would make this version the head, or a former one.
-    memory = Memory.objects.select_for_update().filter(store_id=store.id, id=version.memory_id).first()
+    memory = lock_memory_of(version)
     if memory is not None and memory.head_id == version.id:
         raise InvalidRequest(
             "This version is the current content of a memory: write a newer version or delete the memory first.",
             error_code="memory_version_is_head",
         )
     return erase_version(store, version.id, actor)
+
+
+def lock_memory_of(version: MemoryVersion) -> Memory | None:
+    """A step: the version's memory, held alone to the end of the transaction; None when it is deleted."""
+    return Memory.objects.select_for_update().filter(store_id=version.store_id, id=version.memory_id).first()
 
 
 def erase_version(store: MemoryStore, version_key: UUID, actor: Actor) -> MemoryVersion:

@@ -134,6 +134,7 @@ class StoreShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     archived_at = serializers.DateTimeField(allow_null=True)
+    frozen_at = serializers.DateTimeField(allow_null=True)
 
 
 def store_wire(store: MemoryStore) -> dict[str, Any]:
@@ -146,6 +147,7 @@ def store_wire(store: MemoryStore) -> dict[str, Any]:
         "created_at": to_wire(store.created_at),
         "updated_at": to_wire(store.updated_at),
         "archived_at": optional_to_wire(store.archived_at),
+        "frozen_at": optional_to_wire(store.frozen_at),
     }
 
 
@@ -160,6 +162,7 @@ class MemoryShape(serializers.Serializer[Any]):
     content_sha256 = serializers.CharField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+    frozen_at = serializers.DateTimeField(allow_null=True)
 
 
 def memory_wire(memory: Memory, view: str) -> dict[str, Any]:
@@ -174,6 +177,7 @@ def memory_wire(memory: Memory, view: str) -> dict[str, Any]:
         "content_sha256": memory.content_sha256,
         "created_at": to_wire(memory.created_at),
         "updated_at": to_wire(memory.updated_at),
+        "frozen_at": optional_to_wire(memory.frozen_at),
     }
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from stores import api
+from stores import api, files_api, freezes_api, history_api
 
 urlpatterns = [
     path("v1/memory_stores", api.Stores.as_view()),
@@ -14,5 +14,25 @@ urlpatterns = [
     path("v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>", api.Version.as_view()),
     path(
         "v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>/redact", api.VersionRedact.as_view()
+    ),
+    path("v1/memory_stores/<str:store_id>/files/<path:file_path>", files_api.File.as_view()),
+    path("v1/memory_stores/<str:store_id>/freeze", freezes_api.StoreFreeze.as_view()),
+    path("v1/memory_stores/<str:store_id>/unfreeze", freezes_api.StoreUnfreeze.as_view()),
+    path(
+        "v1/memory_stores/<str:store_id>/memories/<str:memory_id>/freeze", freezes_api.MemoryFreeze.as_view()
+    ),
+    path(
+        "v1/memory_stores/<str:store_id>/memories/<str:memory_id>/unfreeze",
+        freezes_api.MemoryUnfreeze.as_view(),
+    ),
+    path("v1/memory_stores/<str:store_id>/changes", history_api.StoreChanges.as_view()),
+    path("v1/memory_stores/<str:store_id>/snapshot", history_api.StoreSnapshot.as_view()),
+    path(
+        "v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>/diff",
+        history_api.VersionDiff.as_view(),
+    ),
+    path(
+        "v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>/restore",
+        history_api.VersionRestore.as_view(),
     ),
 ]
