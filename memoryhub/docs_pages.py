@@ -66,7 +66,9 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def reference(request: HttpRequest) -> HttpResponse:
     return render(
-        request, "memoryhub/reference.html", {"pages": pages().values(), "tags": _operations_by_tag()}
+        request,
+        "memoryhub/reference.html",
+        {"pages": pages().values(), "tags": _operations_by_tag(), "shapes": _shapes()},
     )
 
 
@@ -95,6 +97,16 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     }
 
 
+@cache
+def _shapes() -> list[dict[str, Any]]:
+    """The named shapes: `[{"name", "kind", "fields"}]`; one that is no object has a kind and no fields."""
+    schemas = openapi.document()["components"]["schemas"]
+    return [
+        {"name": name, "kind": describe_schema(schema), "fields": _properties(schema)}
+        for name, schema in schemas.items()
+    ]
+
+
 def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
     kind = describe_schema(parameter["schema"])
     return {
@@ -108,12 +120,26 @@ def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
 def _fields(document: dict[str, Any], holder: dict[str, Any] | None) -> list[dict[str, Any]]:
     """The fields of a JSON body or answer: `[{"name", "kind", "required"}]`."""
     schema = (holder or {}).get("content", {}).get("application/json", {}).get("schema", {})
-    schema = _resolve(document, schema)
+    return _properties(_resolve(document, schema))
+
+
+def _properties(schema: dict[str, Any]) -> list[dict[str, Any]]:
     required = schema.get("required", [])
     return [
-        {"name": name, "kind": describe_schema(inner), "required": name in required}
+        {
+            "name": name,
+            "kind": describe_schema(inner),
+            "shape": _shape_of(inner),
+            "required": name in required,
+        }
         for name, inner in schema.get("properties", {}).items()
     ]
+
+
+def _shape_of(schema: dict[str, Any]) -> str | None:
+    """The named shape that a field holds, itself or in a list."""
+    reference = schema.get("$ref") or schema.get("items", {}).get("$ref")
+    return reference.rpartition("/")[2] if reference else None
 
 
 def _resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
