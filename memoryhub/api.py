@@ -6,7 +6,7 @@ throttle, scope, body syntax and size, query values, body fields, and then the v
 something the caller may not see answers 404, whatever else is wrong with the request (architecture 6, item 5).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -203,23 +203,28 @@ def check_content_type(request: HttpRequest, *wanted: str) -> str:
 
 def read_query(request: HttpRequest, shape: type[StrictSerializer]) -> dict[str, Any]:
     """Query values; unknown parameters are ignored, an empty value counts as absent (unless the field says otherwise)."""
-    wanted = shape().fields
-    values = {}
-    for name, field in wanted.items():
-        source = getattr(field, "query_name", None) or name
+    names, values = {}, {}
+    for name, field in shape().fields.items():
+        source = names[name] = getattr(field, "query_name", None) or name
         if source not in request.GET:
             continue
         value = request.GET[source]
         if value != "" or getattr(field, "empty_is_a_value", False):
             values[name] = value
-    return read_shape(shape, values)
+    return read_shape(shape, values, names=names)
 
 
-def read_shape(shape: type[StrictSerializer], values: Any) -> dict[str, Any]:
-    """Values checked against a shape: fields left out are absent from the result. Raises: InvalidRequest."""
+def read_shape(
+    shape: type[StrictSerializer], values: Any, *, names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Values checked against a shape: fields left out are absent from the result.
+
+    `names`: what the caller calls a field, where that differs. Raises: InvalidRequest.
+    """
     serializer: BaseSerializer[Any] = shape(data=values)
     if not serializer.is_valid():
-        raise InvalidRequest(first_error(serializer.errors))
+        errors, names = cast(dict[str, Any], serializer.errors), names or {}
+        raise InvalidRequest(first_error({names.get(name, name): error for name, error in errors.items()}))
     return cast(dict[str, Any], serializer.validated_data)
 
 

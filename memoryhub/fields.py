@@ -3,16 +3,18 @@
 DRF's own fields trim text, read "1" as a number and let unknown names pass; each of these would change what a caller meant.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from memoryhub import strict_json
 from memoryhub.digests import is_sha256_hex
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+ ]\d\d:\d\d)?", re.ASCII)
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -116,10 +118,11 @@ class Moment(serializers.DateTimeField):
 
     def to_internal_value(self, data: Any) -> datetime:
         try:
-            moment = parse_datetime(data.replace(" ", "+")) if isinstance(data, str) else None
-            if moment is not None:
+            if isinstance(data, str) and _RFC3339.fullmatch(data):
+                # A "+" that was not escaped in a query arrives as a blank.
+                moment = datetime.fromisoformat(f"{data[:10]}T{data[11:].replace(' ', '+').upper()}")
                 return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError):  # the 13th month; the year 0 in UTC
             pass
         raise serializers.ValidationError("This must be an RFC 3339 time, such as 2026-11-30T05:57:00Z.")
 
