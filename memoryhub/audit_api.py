@@ -12,13 +12,12 @@ from memoryhub.audit_trail import EventFilters
 from memoryhub.clock import to_wire
 from memoryhub.fields import Integer, Moment, StrictSerializer, Text
 from memoryhub.models import AuditEvent
-from memoryhub.pagination import LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, ListRequest
-from memoryhub.spools import disk_room, file_answer, open_spool
+from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
+from memoryhub.shapes import PageQuery
+from memoryhub.spools import file_answer, filled_spool
 
 
-class ListEventsQuery(StrictSerializer):
-    limit = Integer(required=False, min_value=1, max_value=LIST_LIMIT_MAX)
-    page = Text(required=False)
+class ListEventsQuery(PageQuery):
     action = Text(required=False, length_max=64)
     actor_id = Text(required=False, length_max=64)
     subject_id = Text(required=False, length_max=64)
@@ -83,7 +82,6 @@ class AuditExport(HubView):
     )
     def get(self, *, query: dict[str, Any], actor: Actor) -> FileResponse:
         export = audit_trail.export_events(after=query.get("after", 0), actor=actor)
-        spool = open_spool()
-        with disk_room():
+        with filled_spool() as spool:
             spool.writelines(export.lines)
         return file_answer(spool, content_type="application/x-ndjson", file_name="audit.ndjson")

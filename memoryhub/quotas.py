@@ -37,16 +37,22 @@ def count_usage() -> None:
         cursor.execute(_COUNT)
 
 
-def require_history_room(project_id: UUID) -> None:
-    """Raises: InvalidRequest when the project's last count is at its quota of versions or of their bytes."""
+def require_history_room(project_id: UUID, *, versions: int = 1, version_bytes: int = 1) -> None:
+    """Raises: InvalidRequest when the project's last count and this much more would pass its quota.
+
+    A single change is let in below the quota, whatever its size.
+    """
     usage = (
         Usage.objects.filter(project_id=project_id).values_list("memory_versions", "version_bytes").first()
     )
-    if usage is None:
-        return
-    if usage[0] >= settings.VERSIONS_MAX:
-        raise InvalidRequest(f"The project holds {usage[0]} versions, its quota.", error_code="versions_full")
-    if usage[1] >= settings.VERSION_BYTES_MAX:
+    held_versions, held_bytes = usage or (0, 0)
+    if held_versions + versions > settings.VERSIONS_MAX:
         raise InvalidRequest(
-            f"The project's versions hold {usage[1]} bytes, its quota.", error_code="version_bytes_full"
+            f"The project holds {held_versions} versions; its quota is {settings.VERSIONS_MAX}.",
+            error_code="versions_full",
+        )
+    if held_bytes + version_bytes > settings.VERSION_BYTES_MAX:
+        raise InvalidRequest(
+            f"The project's versions hold {held_bytes} bytes; its quota is {settings.VERSION_BYTES_MAX}.",
+            error_code="version_bytes_full",
         )

@@ -25,6 +25,19 @@ def open_spool() -> IO[bytes]:
 
 
 @contextmanager
+def filled_spool() -> Iterator[IO[bytes]]:
+    """A new spool to be written; behind the block it stands at its start, still open. Closed when the block fails."""
+    spool = open_spool()
+    try:
+        with disk_room():
+            yield spool
+            spool.seek(0)
+    except BaseException:
+        spool.close()
+        raise
+
+
+@contextmanager
 def disk_room() -> Iterator[None]:
     """Around writes to a spool. Raises: Unavailable when the disk of the data folder is full."""
     try:
@@ -42,36 +55,29 @@ def spool_body(request: HttpRequest, *, bytes_max: int) -> IO[bytes]:
     announced = int(request.META.get("CONTENT_LENGTH") or 0)
     chunked = not request.META.get("CONTENT_LENGTH") and request.META.get("wsgi.input_terminated")
     source = cast(IO[bytes], request.META["wsgi.input"] if chunked else request)
-    spool = open_spool()
-    try:
-        size = 0 if announced > bytes_max else _copy(source, spool, bytes_max=bytes_max)
-        if announced > bytes_max or size > bytes_max:
+    with filled_spool() as spool:
+        size = announced if announced > bytes_max else _copy(source, spool, bytes_max=bytes_max)
+        if size > bytes_max:
             raise RequestTooLarge(f"The body is larger than {bytes_max} bytes.", error_code="body_too_large")
         if not chunked and size < announced:
             raise InvalidRequest(f"The body ended after {size} of {announced} bytes.")
-        spool.seek(0)
-    except UnreadablePostError as error:
-        spool.close()
-        raise InvalidRequest("The body could not be read to its end.") from error
-    except BaseException:
-        spool.close()
-        raise
     return spool
 
 
 def _copy(source: IO[bytes], spool: IO[bytes], *, bytes_max: int) -> int:
     """Copy until the end, or until one chunk more than `bytes_max` is there; the number of bytes."""
     size = 0
-    with disk_room():
+    try:
         while size <= bytes_max and (chunk := source.read(SPOOL_CHUNK_BYTES)):
             size += len(chunk)
             spool.write(chunk)
+    except UnreadablePostError as error:
+        raise InvalidRequest("The body could not be read to its end.") from error
     return size
 
 
 def file_answer(spool: IO[bytes], *, content_type: str, file_name: str) -> FileResponse:
-    """The whole spool as a download that no browser shows; the answer closes it."""
-    spool.seek(0)
+    """A filled spool as a download that no browser shows; the answer closes it."""
     response = FileResponse(spool, as_attachment=True, filename=file_name, content_type=content_type)
     response["Content-Security-Policy"] = "sandbox"
     return response

@@ -119,13 +119,6 @@ def add_store(
     environment_id: UUID, *, name: str, description: str, metadata: dict[str, str], actor: Actor
 ) -> MemoryStore:
     """The step of `create_store`: in the caller's transaction."""
-    Environment.objects.select_for_update(no_key=True).get(
-        id=environment_id
-    )  # two creates at the quota: one waits
-    if MemoryStore.objects.filter(environment_id=environment_id).count() >= settings.STORES_MAX:
-        raise InvalidRequest(
-            f"The environment holds {settings.STORES_MAX} stores already.", error_code="stores_full"
-        )
     store = MemoryStore(
         project_id=actor.project_id,
         environment_id=environment_id,
@@ -134,11 +127,23 @@ def add_store(
         metadata=metadata,
     )
     store.save(force_insert=True)
+    require_store_room(environment_id)
     # One clock reading for both: the columns' defaults are two.
     MemoryStore.objects.filter(id=store.id).update(updated_at=store.created_at)
     store.updated_at = store.created_at
     audit.record(AuditAction.MEMORY_STORE_CREATED, store.wire_id, environment_id=environment_id, actor=actor)
     return store
+
+
+def require_store_room(environment_id: UUID) -> None:
+    """A step after a store was added: the environment holds no more than it may. Raises: InvalidRequest."""
+    Environment.objects.select_for_update(no_key=True).get(
+        id=environment_id
+    )  # two adds at the quota: one waits
+    if MemoryStore.objects.filter(environment_id=environment_id).count() > settings.STORES_MAX:
+        raise InvalidRequest(
+            f"The environment holds {settings.STORES_MAX} stores already.", error_code="stores_full"
+        )
 
 
 @atomic(durable=True)

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from stores import api, files_api, freezes_api, history_api
+from stores import api, archives_api, files_api, freezes_api, history_api, redactions_api
 
 urlpatterns = [
     path("v1/memory_stores", api.Stores.as_view()),
+    path("v1/memory_stores/import", archives_api.StoreImports.as_view()),  # before the ids: none reads so
+    path("v1/memory_stores/<str:store_id>/export", archives_api.StoreExport.as_view()),
     path("v1/memory_stores/<str:store_id>", api.Store.as_view()),
     path("v1/memory_stores/<str:store_id>/archive", api.StoreArchive.as_view()),
     path("v1/memory_stores/<str:store_id>/memories", api.Memories.as_view()),
@@ -35,4 +37,6 @@ urlpatterns = [
         "v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>/restore",
         history_api.VersionRestore.as_view(),
     ),
+    path("v1/memory_versions/search", redactions_api.VersionSearch.as_view()),
+    path("v1/redactions", redactions_api.Redactions.as_view()),
 ]

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
 os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
@@ -20,6 +21,7 @@ from tests.world import Caller, Tenant, make_tenant  # noqa: E402
 def static_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Pages name their files by digest, so the files are collected once."""
     settings.STATIC_ROOT = str(tmp_path_factory.mktemp("static"))
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # Argon2 is slow on purpose
     call_command("collectstatic", verbosity=0, interactive=False)
 
 
@@ -47,9 +49,23 @@ def store_id(call: Caller) -> str:
 
 
 @pytest.fixture(scope="session")
-def live_hub(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveHub]:
+def test_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """pytest-django makes the test database only for tests that ask for it by its own fixtures."""
+    if connection.settings_dict["NAME"] != connection.settings_dict["TEST"]["NAME"]:
+        with django_db_blocker.unblock():
+            setup_databases(verbosity=0, interactive=False, aliases={"default"}, keepdb=True)
+
+
+@pytest.fixture
+def committed(test_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Tenant]:
+    """A committed project of its own, for tests with threads or transactions of their own. It stays."""
+    with django_db_blocker.unblock():
+        yield make_tenant()
+        connection.close()
+
+
+@pytest.fixture(scope="session")
+def live_hub(test_database: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """Two web processes on this run's database, started when a test first asks."""
     database = connection.settings_dict
     credentials = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}"

@@ -2,19 +2,18 @@
 
 import random
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from django.db import DatabaseError, connection, transaction
-from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
+from pytest_django import DjangoAssertNumQueries
 from structlog.testing import capture_logs
 
 from memoryhub import audit
 from memoryhub.audit import AuditAction, ChainHead
 from memoryhub.models import AuditEvent
 from tests.plants import run_sql, unguarded
-from tests.world import Tenant, make_tenant
+from tests.world import Tenant
 
 TABLE = "memoryhub_auditevent"
 ROWS = 1_000
@@ -212,14 +211,6 @@ def test_seal_all_asks_nothing_of_projects_that_have_nothing_new(
     audit.seal_all()
     with django_assert_num_queries(1):
         assert audit.seal_all() == 0
-
-
-@pytest.fixture
-def committed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Tenant]:
-    """A committed project of its own, for threads."""
-    with django_db_blocker.unblock():
-        yield make_tenant()
-        connection.close()
 
 
 def test_eight_writers_and_two_sealers_make_one_chain(committed: Tenant) -> None:
