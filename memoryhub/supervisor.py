@@ -155,8 +155,9 @@ def _read_settings(data_dir: Path, listener: socket.socket) -> ModuleType:
     """
     os.environ["MEMORYHUB_DATA_DIR"] = str(data_dir)
     os.environ["PORT"] = str(listener.getsockname()[1])
-    from memoryhub import settings
+    from memoryhub import gunicorn_config, settings
 
+    assert gunicorn_config.workers  # read as well: what is wrong in either is said before anything starts
     return settings
 
 
