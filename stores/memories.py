@@ -186,14 +186,17 @@ def delete_memory(store_id: str, memory_id: str, *, expected_sha256: str | None 
     return ids.to_wire(ids.MEMORY, _key(memory_id))
 
 
-def remove_memory(store: MemoryStore, memory: Memory, *, expected_sha256: str | None, actor: Actor) -> None:
-    """The step of `delete_memory`: both rows are locked and writable."""
+def remove_memory(
+    store: MemoryStore, memory: Memory, *, expected_sha256: str | None, actor: Actor
+) -> MemoryVersion:
+    """The step of `delete_memory`: both rows are locked and writable. The version that records the deletion."""
     if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
         raise MemoryPreconditionFailed
-    append_version(memory, operation="deleted", content=None, actor=actor)
+    deletion = append_version(memory, operation="deleted", content=None, actor=actor)
     # its search row goes with it
     Memory.objects.filter(id=memory.id).delete()
     record_change(AuditAction.MEMORY_DELETED, memory, store, actor)
+    return deletion
 
 
 @atomic(durable=True)
