@@ -1,0 +1,172 @@
+"""Who waits for whom: updates of different memories do not, an archive waits for all of them."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from django.db.transaction import atomic
+
+from memoryhub import ids
+from memoryhub.embedded.processes import wait_until
+from stores.models import Memory
+from tests.answers import Answer
+from tests.concurrency.clients import created, make_memory, make_store, run_together
+from tests.concurrency.conftest import count_deadlocks
+from tests.live import LiveHub
+from tests.world import Caller, Tenant
+
+
+@pytest.fixture
+def store_and_memories(live: LiveHub, live_tenant: Tenant) -> tuple[str, str, str]:
+    """(store, memory, another memory), committed."""
+    call = live.caller(live_tenant.key)
+    store_id = make_store(call)
+    return store_id, make_memory(call, store_id, "/one"), make_memory(call, store_id, "/two")
+
+
+@contextmanager
+def held(memory_id: str) -> Iterator[None]:
+    """A transaction of this process holds the memory's row, as an update under way does, with its store shared."""
+    with atomic():
+        memory = Memory.objects.select_for_update().get(id=ids.from_wire(ids.MEMORY, memory_id))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM stores_memorystore WHERE id = %s FOR SHARE", [memory.store_id])
+        yield
+
+
+class Asked:
+    """A call made in a thread of its own, so that the test may see it wait."""
+
+    def __init__(self, ask: Callable[[], Answer]) -> None:
+        self.answer: Answer | None = None
+        self.thread = threading.Thread(target=self._run, args=[ask], daemon=True)
+        self.thread.start()
+
+    def _run(self, ask: Callable[[], Answer]) -> None:
+        self.answer = ask()
+
+    def wait(self, seconds: float) -> Answer | None:
+        self.thread.join(seconds)
+        return self.answer
+
+
+def test_updates_of_other_memories_do_not_wait(
+    live: LiveHub, live_tenant: Tenant, store_and_memories: tuple[str, str, str]
+) -> None:
+    store_id, one, two = store_and_memories
+    call = live.caller(live_tenant.key)
+    base = f"/v1/memory_stores/{store_id}/memories"
+    with held(one):
+        began = time.monotonic()
+        created(call("POST", f"{base}/{two}", {"content": "changed"}))
+        created(call("GET", f"{base}/{one}"))
+        assert time.monotonic() - began < 2
+        same = Asked(lambda: call("POST", f"{base}/{one}", {"content": "changed"}))
+        assert same.wait(0.3) is None, "an update of the held memory did not wait"
+    answer = same.wait(10)
+    assert answer is not None and answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/archive", None),
+        ("POST", "/memories", {"path": "/new", "content": "x"}),
+        ("DELETE", "", None),
+    ],
+)
+def test_what_changes_the_store_waits_for_updates_under_way(
+    live: LiveHub,
+    live_tenant: Tenant,
+    store_and_memories: tuple[str, str, str],
+    method: str,
+    path: str,
+    body: Any,
+) -> None:
+    store_id, one, _ = store_and_memories
+    call = live.caller(live_tenant.key)
+    with held(one):
+        asked = Asked(lambda: call(method, f"/v1/memory_stores/{store_id}{path}", body))
+        assert asked.wait(0.3) is None, "it did not wait"
+    answer = asked.wait(10)
+    assert answer is not None and answer.status == 200
+
+
+LOCK = re.compile(
+    r"\b(?:FROM|UPDATE|INTO)\s+\"?(\w+)\"?.*?\bFOR (?:NO KEY )?(?:UPDATE|SHARE)|^UPDATE \"?(\w+)", re.S
+)
+ORDER = [
+    "memoryhub_project",
+    "memoryhub_environment",
+    "stores_memorystore",
+    "stores_memory",
+    "stores_memoryversion",
+]
+
+
+@contextmanager
+def noting_locks(noted: list[str]) -> Iterator[None]:
+    """Note the tables whose rows are locked, in order: by FOR UPDATE or FOR SHARE, or by an UPDATE."""
+
+    def note(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if found := LOCK.search(sql):
+            noted.append(found[1] or found[2])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        yield
+
+
+def test_locks_are_taken_in_one_order(call: Caller, store_id: str) -> None:
+    base = f"/v1/memory_stores/{store_id}"
+    memory_id = make_memory(call, store_id, "/one")
+    first_version = call("GET", f"{base}/memory_versions").body["data"][0]["id"]
+    for method, path, body, wanted in [
+        ("POST", f"{base}/memories/{memory_id}", {"content": "2"}, ["stores_memorystore", "stores_memory"]),
+        ("POST", f"{base}/memories/{memory_id}", {"path": "/2"}, ["stores_memorystore", "stores_memory"]),
+        (
+            "POST",
+            f"{base}/memory_versions/{first_version}/redact",
+            None,
+            ["stores_memorystore", "stores_memory"],
+        ),
+        ("POST", f"{base}/memories", {"path": "/3", "content": "3"}, ["stores_memorystore"]),
+        ("DELETE", f"{base}/memories/{memory_id}", None, ["stores_memorystore", "stores_memory"]),
+        ("POST", base, {"name": "Other"}, ["stores_memorystore"]),
+        ("POST", f"{base}/archive", None, ["stores_memorystore"]),
+    ]:
+        noted: list[str] = []
+        with noting_locks(noted):
+            created(call(method, path, body))
+        locked = [table for table in noted if table in ORDER]
+        assert locked[: len(wanted)] == wanted, (method, path, noted)
+        assert [ORDER.index(table) for table in locked] == sorted(ORDER.index(table) for table in locked)
+
+
+def test_a_deadlock_would_be_counted(live: LiveHub, store_and_memories: tuple[str, str, str]) -> None:
+    """The watch over the races sees a deadlock when there is one."""
+    before = count_deadlocks()
+    barrier = threading.Barrier(2)
+    ended: list[str] = []
+
+    def lock(first: str, second: str) -> None:
+        with atomic():
+            Memory.objects.select_for_update().get(id=ids.from_wire(ids.MEMORY, first))
+            barrier.wait(10)
+            try:
+                Memory.objects.select_for_update().get(id=ids.from_wire(ids.MEMORY, second))
+            except Exception as error:
+                ended.append(type(error.__cause__).__name__)
+                raise
+
+    _, one, two = store_and_memories
+    with pytest.raises(Exception, match="deadlock detected"):
+        run_together([lambda: lock(one, two), lambda: lock(two, one)])
+    assert ended == [psycopg.errors.DeadlockDetected.__name__]
+    assert wait_until(lambda: count_deadlocks() > before, 5, step_seconds=0.1)
