@@ -42,6 +42,7 @@ SETTINGS = {
     "port": str(POSTGRES_PORT),
     "max_connections": "100",
     "shared_buffers": "128MB",
+    "wal_recycle": "off",  # a recycled segment keeps what was erased; a new one is zeros
     "jit": "off",
     "max_logical_replication_workers": "0",  # a process fewer
     # Statements and details would carry content into the log.
@@ -142,7 +143,7 @@ class EmbeddedPostgres:
         shutil.rmtree(partial, ignore_errors=True)
         make_folder(partial, owner=self._user, mode=0o700)
         self._initialize(partial, password)
-        said = self._run("postgres", "--single", "-D", partial, "postgres", stdin=_first_statements(password))
+        said = self._run("postgres", "--single", "-D", partial, "template1", stdin=_first_statements(password))
         if "ERROR:" in said:  # it exits with 0 all the same
             raise _failure("PostgreSQL's first statements failed", said, self.data_dir)
         os.rename(partial, self.cluster)
@@ -308,9 +309,14 @@ class EmbeddedPostgres:
 
 
 def _first_statements(password: str) -> str:
-    """The application's own role, which is no superuser, and its database: one statement a line."""
+    """The application's own role, which is no superuser, and its database: one statement a line.
+
+    In template1, so that the databases made from it carry the right to turn the write-ahead log over.
+    """
     return (
         f"CREATE ROLE {USER_NAME} LOGIN CREATEDB PASSWORD '{password}'\n"
+        f"GRANT pg_checkpoint TO {USER_NAME}\n"
+        f"GRANT EXECUTE ON FUNCTION pg_switch_wal() TO {USER_NAME}\n"
         f"CREATE DATABASE {DATABASE_NAME} OWNER {USER_NAME}\n"
     )
 

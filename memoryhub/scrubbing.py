@@ -1,0 +1,39 @@
+"""Erased text leaves the database's files too: tables are rewritten, and the log that still held it is turned over.
+
+A redaction is gone at once from everything that answers. In PostgreSQL's files the old row stays until its table is rewritten,
+and in the write-ahead log until the log has moved on. Backups keep what they hold until they are thrown away.
+"""
+
+from django.db import ProgrammingError, connection
+
+from memoryhub.errors import Unavailable
+
+# Tables that ever held the text of a memory, or words of it.
+SCRUBBED_TABLES = ("stores_memoryversion", "stores_memoryindex", "stores_memory")
+
+
+def scrub_files() -> None:
+    """Rewrite the tables and turn the write-ahead log over. Each table is locked while it is rewritten.
+
+    Takes as long as copying the tables does; rows that an older transaction may still read stay until it ends. The
+    connection must not be in a transaction. Raises: Unavailable when the role may not turn the log over.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        for table in SCRUBBED_TABLES:
+            cursor.execute(f"VACUUM (FULL, ANALYZE) {table}")  # constants only
+        cursor.execute("RESET statement_timeout")
+    try:
+        _turn_log_over()
+    except ProgrammingError as error:
+        raise Unavailable(
+            "The tables are rewritten, but the database role may not turn the write-ahead log over: let an administrator"
+            " run SELECT pg_switch_wal(); CHECKPOINT; twice."
+        ) from error
+
+
+def _turn_log_over() -> None:
+    with connection.cursor() as cursor:
+        for _ in range(2):  # a checkpoint keeps the segment that the one before it began in
+            cursor.execute("SELECT pg_switch_wal()")
+            cursor.execute("CHECKPOINT")
