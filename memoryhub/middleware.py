@@ -30,6 +30,8 @@ class RequestMiddleware:
         try:
             response = self.get_response(request)
             response["request-id"] = request_id
+            if not response.streaming:  # without it the web server would send the body in chunks
+                response["Content-Length"] = str(len(response.content))
             self._note(request, response, time.perf_counter() - started)
         finally:
             set_request_id(None)
