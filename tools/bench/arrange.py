@@ -1,0 +1,92 @@
+"""What a bench finds when it begins: a project, its key, stores of given sizes. Django must be set up."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.transaction import atomic
+from django.utils import timezone
+
+from memoryhub import environments, ids, keys, projects
+from memoryhub.actors import Actor
+from memoryhub.digests import sha256_hex
+from memoryhub.models import Environment
+from stores import memory_stores, search
+from stores.models import Memory, MemoryStore, MemoryVersion
+from tools.bench.plans import Target, path_of
+from tools.bench.texts import CONTENT_BYTES, make_text
+
+BATCH_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """`key`: a host key of the environment, as an application uses it."""
+
+    environment: Environment
+    key_id: UUID
+    key: str
+    actor: Actor
+
+
+def make_world() -> World:
+    owner = projects.create_operator(email="bench@example.com", name="Bench", password=None)
+    project = projects.create_project(name="bench", owner=owner)
+    actor = projects.owner_actor(project, owner)
+    environment = environments.list_environments(actor=actor)[0]
+    issued = keys.create_key(environment=environment.name, name="bench", scopes=["host"], actor=actor)
+    return World(environment, issued.key.id, issued.secret, keys.key_actor(issued.key))
+
+
+@atomic
+def make_target(count: int, *, actor: Actor) -> Target:
+    """A store of `count` memories."""
+    assert actor.environment_id is not None, "the actor's environment holds the store"
+    store = memory_stores.add_store(
+        actor.environment_id, name=f"{count} memories", description="", metadata={}, actor=actor
+    )
+    memories = fill_store(store, count, actor=actor)
+    return Target(store.id, tuple(memory.id for memory in memories))
+
+
+def fill_store(store: MemoryStore, count: int, *, actor: Actor) -> list[Memory]:
+    """Add memories to an empty store, past the verbs: at `path_of` their numbers, with `make_text` of their ids."""
+    now = timezone.now()
+    memories = [_memory(store, path_of(number), now) for number in range(count)]
+    MemoryVersion.objects.bulk_create([_version(memory, actor) for memory in memories], batch_size=BATCH_ROWS)
+    Memory.objects.bulk_create(memories, batch_size=BATCH_ROWS)
+    for memory in memories:
+        search.index_memory(memory, store, make_text(memory.id.hex))
+    return memories
+
+
+def _memory(store: MemoryStore, path: str, now: datetime) -> Memory:
+    memory_id = ids.new_id()
+    return Memory(
+        id=memory_id,
+        project_id=store.project_id,
+        store_id=store.id,
+        head_id=ids.new_id(),
+        path=path,
+        path_key=path.encode(),
+        content_size_bytes=CONTENT_BYTES,
+        content_sha256=sha256_hex(make_text(memory_id.hex)),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _version(memory: Memory, actor: Actor) -> MemoryVersion:
+    return MemoryVersion(
+        id=memory.head_id,
+        project_id=memory.project_id,
+        store_id=memory.store_id,
+        memory_id=memory.id,
+        operation="created",
+        path=memory.path,
+        content=make_text(memory.id.hex),
+        content_size_bytes=memory.content_size_bytes,
+        content_sha256=memory.content_sha256,
+        created_by_type=actor.type,
+        created_by_id=actor.actor_id,
+    )
