@@ -33,7 +33,10 @@ class Shelf:
         return self.url("memories")
 
     def memory_url(self, memory: Memory) -> str:
-        return self.url("memories", memory.wire_id)
+        return self.memory_url_of(memory.wire_id)
+
+    def memory_url_of(self, wire_id: str) -> str:
+        return self.url("memories", wire_id)
 
     def version_url(self, version: MemoryVersion) -> str:
         return self.url("memory_versions", version.wire_id)

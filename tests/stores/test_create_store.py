@@ -82,9 +82,8 @@ def test_text_is_kept_as_it_was_sent(call: Caller) -> None:
     sent = {
         "name": "  é e\u0301 \U0001f600 ",
         "description": " \n\ttabs\r\n ",
-        "metadata": {" k ": " v\n", "": ""},
+        "metadata": {" k ": " v\n", "K": "v"},
     }
-    del sent["metadata"][""]  # type: ignore[attr-defined]
     made = call("POST", STORES, sent).body
     assert {name: made[name] for name in sent} == sent
 
