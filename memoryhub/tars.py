@@ -98,6 +98,8 @@ def _parse_header(header: bytes, offset: int) -> Member:
         raise TarError(f"At byte {offset} stands no tar header.")
     raw_name, kind = header[:100].split(b"\0")[0], chr(header[156])
     name = raw_name.decode("ascii", "backslashreplace")
+    if not name.isprintable():
+        name = name.encode("unicode_escape").decode()
     if kind not in ("0", "\0"):
         raise TarError(f"{name}: This is {_KINDS.get(kind, 'an extended header')}, not a plain file.")
     if any(header[345:500]) and header[257:263] == b"ustar\0":

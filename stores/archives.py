@@ -219,7 +219,8 @@ def _find_content_problem(version: ArchivedVersion) -> str | None:
 def require_keys(value: Mapping[str, Any], keys: frozenset[str], where: str) -> None:
     """Exactly these keys."""
     for wrong in sorted(value.keys() ^ keys):
-        raise archive_refused(where, f"{wrong[:64]} is {'missing' if wrong in keys else 'not known here'}.")
+        shown = wrong[:64].encode("unicode_escape").decode()
+        raise archive_refused(where, f"{shown} is {'missing' if wrong in keys else 'not known here'}.")
 
 
 def read_id(value: Mapping[str, Any], key: str, prefix: str, where: str) -> UUID:

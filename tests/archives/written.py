@@ -8,6 +8,7 @@ from typing import Any
 
 import rfc8785
 
+from memoryhub import ids
 from memoryhub.digests import sha256_hex
 from tests.answers import Answer
 from tests.world import Caller
@@ -70,3 +71,72 @@ def export(call: Caller, store_id: str) -> bytes:
 
 def import_archive(call: Caller, archive: bytes, **query: Any) -> Answer:
     return call("POST", "/v1/memory_stores/import", raw=archive, content_type=TAR, query=query)
+
+
+def new_wire_id(prefix: str) -> str:
+    return ids.to_wire(prefix, ids.new_id())
+
+
+class Draft(Parts):
+    """An archive made up here, of a store that no hub has."""
+
+    def __init__(self) -> None:
+        self.manifest = {
+            "format": "memoryhub.memory_store",
+            "format_version": 1,
+            "memory_store": {
+                "id": new_wire_id("memstore"),
+                "name": "Notes",
+                "description": "",
+                "metadata": {},
+                "created_at": "2026-01-01T00:00:00.000000Z",
+                "updated_at": "2026-01-01T00:00:00.000000Z",
+                "archived_at": None,
+                "frozen_at": None,
+            },
+            "heads": [],
+        }
+        self.versions = []
+        self.blobs = {}
+
+    def add(
+        self,
+        path: str,
+        content: bytes | None = b"text",
+        *,
+        memory_id: str | None = None,
+        operation: str = "created",
+    ) -> dict[str, Any]:
+        """A version at the end of the history; no content: a deletion."""
+        version = {
+            "id": new_wire_id("memver"),
+            "memory_id": memory_id or new_wire_id("mem"),
+            "operation": operation,
+            "path": path,
+            "content_size_bytes": None if content is None else len(content),
+            "content_sha256": None if content is None else self.add_blob(content),
+            "created_at": f"2026-01-01T00:00:01.{len(self.versions):06d}Z",
+            "created_by": {"type": "api_actor", "api_key_id": "apikey_" + "0" * 32},
+            "redacted_at": None,
+            "redacted_by": None,
+        }
+        self.versions.append(version)
+        return version
+
+    def add_head(self, path: str, content: bytes = b"text") -> dict[str, Any]:
+        """A memory of one version."""
+        version = self.add(path, content)
+        head = {
+            "memory_id": version["memory_id"],
+            "memory_version_id": version["id"],
+            "path": path,
+            "frozen_at": None,
+        }
+        self.manifest["heads"].append(head)
+        return version
+
+    def redact(self, version: dict[str, Any]) -> None:
+        self.blobs.pop(version["content_sha256"], None)
+        version.update(dict.fromkeys(("path", "content_size_bytes", "content_sha256")))
+        version["redacted_at"] = "2026-01-02T00:00:00.000000Z"
+        version["redacted_by"] = {"type": "user_actor", "user_id": "user_" + "0" * 32}
