@@ -20,6 +20,7 @@ from memoryhub.errors import AuthenticationFailed, InvalidRequest, NotFound
 from memoryhub.models import ApiKey, Project
 from memoryhub.operations import SCOPES
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 from memoryhub.tokens import new_token, token_sha256
 
 KEY_OVERLAP_SECONDS_MAX = 7 * 86_400
@@ -38,7 +39,7 @@ class IssuedKey:
 def authenticate_key(text: str) -> Actor:
     """The actor of a presented key. Raises: AuthenticationFailed for an unknown, revoked or expired one."""
     match = _KEY.fullmatch(text)
-    key = ApiKey.objects.filter(id=UUID(hex=match[1])).first() if match else None
+    key = find_row(ApiKey.objects.filter(id=UUID(hex=match[1]))) if match else None
     if match is None or key is None or not are_equal(bytes(key.secret_sha256), token_sha256(match[2])):
         raise AuthenticationFailed("The API key is not known.")
     now = timezone.now()
@@ -161,7 +162,7 @@ def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
 def get_key(key_id: str, *, actor: Actor) -> ApiKey:
     """Raises: NotFound."""
     found = ids.from_wire(ids.API_KEY, key_id)
-    key = _visible_keys(actor).select_related("environment").filter(id=found).first() if found else None
+    key = find_row(_visible_keys(actor).select_related("environment").filter(id=found)) if found else None
     if key is None:
         raise NotFound("API key")
     return key

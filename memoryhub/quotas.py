@@ -12,6 +12,7 @@ from django.db.transaction import atomic
 
 from memoryhub.errors import InvalidRequest
 from memoryhub.models import Usage
+from memoryhub.rows import find_row
 
 _COUNT = """
 INSERT INTO memoryhub_usage (project_id, memory_stores, memories, memory_versions, version_bytes, counted_at)
@@ -42,8 +43,8 @@ def require_history_room(project_id: UUID, *, versions: int = 1, version_bytes: 
 
     A single change is let in below the quota, whatever its size.
     """
-    usage = (
-        Usage.objects.filter(project_id=project_id).values_list("memory_versions", "version_bytes").first()
+    usage = find_row(
+        Usage.objects.filter(project_id=project_id).values_list("memory_versions", "version_bytes")
     )
     held_versions, held_bytes = usage or (0, 0)
     if held_versions + versions > settings.VERSIONS_MAX:

@@ -7,6 +7,7 @@ from django.db.transaction import atomic
 
 from memoryhub.actors import Actor
 from memoryhub.errors import MemoryPreconditionFailed, NotFound
+from memoryhub.rows import find_row
 from stores.memories import (
     add_memory,
     change_memory,
@@ -32,7 +33,7 @@ def get_file(store_id: str, path: str, *, with_content: bool, actor: Actor) -> M
     """Raises: NotFound, also for a path that no memory can have."""
     store = get_store(store_id, actor=actor)
     found = (
-        memories_of(store, with_content).filter(path_key=path.encode()).first() if _is_path(path) else None
+        find_row(memories_of(store, with_content).filter(path_key=path.encode())) if _is_path(path) else None
     )
     if found is None:
         raise NotFound("memory")
@@ -85,7 +86,7 @@ def _create_file(
 
 
 def _lock_file(store: MemoryStore, path: str) -> Memory | None:
-    return Memory.objects.select_for_update().filter(store_id=store.id, path_key=path.encode()).first()
+    return find_row(Memory.objects.select_for_update().filter(store_id=store.id, path_key=path.encode()))
 
 
 def _change_file(

@@ -26,6 +26,7 @@ from memoryhub.errors import (
     RequestTooLarge,
 )
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 from stores import search
 from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
 from stores.memory_stores import get_store, lock_store, require_writable, share_store
@@ -77,7 +78,7 @@ def add_memory(store: MemoryStore, *, path: str, content: str, actor: Actor) -> 
 def get_memory(store_id: str, memory_id: str, *, with_content: bool, actor: Actor) -> Memory:
     """The memory; its `head` holds the content when asked for. Raises: NotFound."""
     store = get_store(store_id, actor=actor)
-    memory = memories_of(store, with_content).filter(id=_key(memory_id)).first()
+    memory = find_row(memories_of(store, with_content).filter(id=_key(memory_id)))
     if memory is None:
         raise NotFound("memory")
     return memory
@@ -97,7 +98,7 @@ def _key(memory_id: str) -> UUID:
 
 def lock_memory(store: MemoryStore, memory_id: str) -> Memory:
     """A step: the memory, held alone to the end of the transaction. Raises: NotFound."""
-    memory = Memory.objects.select_for_update().filter(store_id=store.id, id=_key(memory_id)).first()
+    memory = find_row(Memory.objects.select_for_update().filter(store_id=store.id, id=_key(memory_id)))
     if memory is None:
         raise NotFound("memory")
     return memory

@@ -21,6 +21,7 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import InvalidRequest, NotFound, PermissionRefused
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 from stores.limits import METADATA_PAIRS_MAX
 from stores.models import MemoryStore
 
@@ -76,7 +77,7 @@ def _key(store_id: str) -> UUID:
 
 
 def _get(stores: QuerySet[MemoryStore], store_id: str) -> MemoryStore:
-    store = stores.filter(id=_key(store_id)).first()
+    store = find_row(stores.filter(id=_key(store_id)))
     if store is None:
         raise NotFound("memory store")
     return store

@@ -13,6 +13,7 @@ from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import InvalidRequest, NotFound
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 from stores.memory_stores import get_store, share_store
 from stores.models import Memory, MemoryStore, MemoryVersion
 
@@ -31,7 +32,7 @@ def get_version(store_id: str, version_id: str, *, with_content: bool, actor: Ac
 def find_version(versions: QuerySet[MemoryVersion], version_id: str) -> MemoryVersion:
     """A step. Raises: NotFound."""
     key = ids.from_wire(ids.MEMORY_VERSION, version_id)
-    version = versions.filter(id=key).first() if key is not None else None
+    version = find_row(versions.filter(id=key)) if key is not None else None
     if version is None:
         raise NotFound("memory version")
     return version
@@ -103,7 +104,9 @@ def redact_version(store_id: str, version_id: str, *, actor: Actor) -> MemoryVer
 
 def lock_memory_of(version: MemoryVersion) -> Memory | None:
     """A step: the version's memory, held alone to the end of the transaction; None when it is deleted."""
-    return Memory.objects.select_for_update().filter(store_id=version.store_id, id=version.memory_id).first()
+    return find_row(
+        Memory.objects.select_for_update().filter(store_id=version.store_id, id=version.memory_id)
+    )
 
 
 def erase_version(store: MemoryStore, version_key: UUID, actor: Actor) -> MemoryVersion:
