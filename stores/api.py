@@ -5,7 +5,8 @@ from typing import Any
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.shapes import DeletedShape, deleted_wire
-from stores import memories, memory_stores, memory_versions
+from stores import memories, memory_stores, memory_versions, search
+from stores.search_serializers import found_wire, search_request
 from stores.serializers import (
     CreateMemoryBody,
     CreateStoreBody,
@@ -91,6 +92,8 @@ class Memories(StoreView):
 
     @operation("memories.list", "List memories", query=ListMemoriesQuery, answer=MemoryShape, lists=True)
     def get(self, store_id: str, *, query: Values, actor: Actor) -> Values:
+        if "query" in query:
+            return found_wire(search.search_store(store_id, search_request(query), actor=actor), query)
         view, depth = query.get("view", "basic"), int(query.get("depth", "0"))
         path_prefix = query.get("path_prefix", "/")
         filters = {"store": store_id, "path_prefix": path_prefix, "depth": depth}

@@ -99,8 +99,17 @@ class ViewQuery(StrictSerializer):
 
 
 class ListMemoriesQuery(PageQuery, ViewQuery):
+    """With `query` the list is a search: best first, on one page."""
+
     path_prefix = Text(required=False)
     depth = Choice(choices=["0", "1"], required=False)
+    query = Text(required=False)
+    mode = Choice(choices=["words", "operators"], required=False)
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        if "query" in values and ("page" in values or values.get("depth") == "1"):
+            raise serializers.ValidationError("A search takes neither page nor depth.")
+        return values
 
 
 class ListVersionsQuery(PageQuery, ViewQuery):

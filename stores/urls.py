@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from stores import api, archives_api, files_api, freezes_api, history_api, redactions_api
+from stores import api, archives_api, files_api, freezes_api, history_api, redactions_api, search_api
 
 urlpatterns = [
     path("v1/memory_stores", api.Stores.as_view()),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("v1/memory_stores/<str:store_id>", api.Store.as_view()),
     path("v1/memory_stores/<str:store_id>/archive", api.StoreArchive.as_view()),
     path("v1/memory_stores/<str:store_id>/memories", api.Memories.as_view()),
+    # before the ids: none reads so
+    path("v1/memory_stores/<str:store_id>/memories/search", search_api.StoreSearch.as_view()),
     path("v1/memory_stores/<str:store_id>/memories/<str:memory_id>", api.Memory.as_view()),
     path("v1/memory_stores/<str:store_id>/memory_versions", api.Versions.as_view()),
     path("v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>", api.Version.as_view()),
@@ -37,6 +39,7 @@ urlpatterns = [
         "v1/memory_stores/<str:store_id>/memory_versions/<str:version_id>/restore",
         history_api.VersionRestore.as_view(),
     ),
+    path("v1/memories/search", search_api.EnvironmentSearch.as_view()),
     path("v1/memory_versions/search", redactions_api.VersionSearch.as_view()),
     path("v1/redactions", redactions_api.Redactions.as_view()),
 ]

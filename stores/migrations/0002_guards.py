@@ -34,6 +34,12 @@ class Migration(migrations.Migration):
             "stores_memoryindex", ["memory_id"], "stores_memory", parent_columns=["id"], on_delete="CASCADE"
         ),
         refuse_changes("stores_memoryversion", unless_update=REDACTED, unless_delete=STORE_GONE),
+        # A query reads the terms of every row that matches: up to the size of a page they stand in the row itself,
+        # uncompressed. Compressed beside it, each would be fetched and expanded once for each word.
+        migrations.RunSQL(
+            "ALTER TABLE stores_memoryindex ALTER COLUMN terms SET STORAGE EXTERNAL, SET (toast_tuple_target = 8160)",
+            "ALTER TABLE stores_memoryindex ALTER COLUMN terms SET STORAGE EXTENDED, RESET (toast_tuple_target)",
+        ),
         # Search asks for the lexemes within a store or within an environment.
         migrations.RunSQL(
             "CREATE INDEX memoryindex_terms ON stores_memoryindex "
