@@ -7,7 +7,10 @@ class StoresConfig(AppConfig):
     name = "stores"
 
     def ready(self) -> None:
+        from memoryhub.integrity import register_invariants
         from memoryhub.store_access import register_store_count
+        from stores.integrity import INVARIANTS
         from stores.memory_stores import count_stores
 
         register_store_count(count_stores)
+        register_invariants(INVARIANTS)

@@ -1,0 +1,471 @@
+"""`./hub check_integrity`: each invariant names the fault that is planted for it, and no other does."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memoryhub import audit, ids, integrity, quotas
+from memoryhub.models import AuditEvent
+from tests.plants import run_sql, unguarded
+from tests.world import Tenant
+
+VERSIONS, MEMORIES, STORES = "stores_memoryversion", "stores_memory", "stores_memorystore"
+
+
+class House:
+    """A store with a memory of two versions, a deleted one whose first version is redacted, and one more."""
+
+    def __init__(self, tenant: Tenant, stranger: Tenant) -> None:
+        self.tenant, self.stranger = tenant, stranger
+        self.call = tenant.call()
+        self.store = self.call("POST", "/v1/memory_stores", {"name": "Notes"}).body["id"]
+        self.kept = self.write("/kept.md", "one")
+        self.call("POST", f"{self.url}/memories/{self.kept}", {"content": "two"})
+        self.gone = self.write("/gone.md", "gone")
+        self.call("DELETE", f"{self.url}/memories/{self.gone}")
+        self.other = self.write("/other.md", "other")
+        self.first, self.second = self.versions_of(self.kept)
+        self.created, self.deleted = self.versions_of(self.gone)
+        self.call("POST", f"{self.url}/memory_versions/{self.created}/redact")
+
+    @property
+    def url(self) -> str:
+        return f"/v1/memory_stores/{self.store}"
+
+    def write(self, path: str, content: str) -> str:
+        made = self.call("POST", f"{self.url}/memories", {"path": path, "content": content})
+        return str(made.body["id"])
+
+    def versions_of(self, memory_id: str) -> list[str]:
+        """Oldest first."""
+        answer = self.call("GET", f"{self.url}/memory_versions", query={"memory_id": memory_id})
+        return [version["id"] for version in reversed(answer.body["data"])]
+
+    def set_version(self, version_id: str, assignments: str, *values: Any) -> None:
+        with unguarded(VERSIONS):
+            run_sql(f"UPDATE {VERSIONS} SET {assignments} WHERE id = %s", [*values, key_of(version_id)])
+
+    def set_memory(self, memory_id: str, assignments: str, *values: Any) -> None:
+        run_sql(f"UPDATE {MEMORIES} SET {assignments} WHERE id = %s", [*values, key_of(memory_id)])
+
+    def set_store(self, assignments: str, *values: Any) -> None:
+        run_sql(f"UPDATE {STORES} SET {assignments} WHERE id = %s", [*values, key_of(self.store)])
+
+
+def key_of(wire_id: str) -> UUID:
+    return UUID(hex=wire_id.partition("_")[2])
+
+
+@pytest.fixture
+def house(tenant: Tenant, stranger: Tenant) -> House:
+    return House(tenant, stranger)
+
+
+def faults() -> dict[str, list[str]]:
+    return {finding.invariant.name: finding.faults for finding in integrity.check_all() if finding.faults}
+
+
+type Plant = Callable[[House], list[str]]
+PLANTS: list[tuple[str, Plant]] = []
+
+
+def breaks(invariant: str) -> Callable[[Plant], Plant]:
+    """Mark a function that plants a fault of this invariant and gives what is named."""
+
+    def mark(plant: Plant) -> Plant:
+        PLANTS.append((invariant, plant))
+        return plant
+
+    return mark
+
+
+def drop_constraint(table: str, name: str) -> None:
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    run_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+
+
+def drop_links(table: str) -> None:
+    """All foreign keys of a table, for faults that they would refuse."""
+    named = run_sql(
+        "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype = 'f'", [table]
+    )
+    for (name,) in named:
+        drop_constraint(table, name)
+
+
+def add_version(house: House, memory_id: str, operation: str, content: str | None = "new") -> str:
+    key = ids.new_id()
+    digest = "encode(sha256(convert_to(%s, 'UTF8')), 'hex')"
+    run_sql(
+        f"INSERT INTO {VERSIONS} (id, project_id, store_id, memory_id, operation, path, content, content_size_bytes, "
+        "content_sha256, created_at, created_by_type, created_by_id, number, transaction) SELECT %s, project_id, id, %s, %s, "
+        f"'/new.md', %s, octet_length(%s), {digest}, clock_timestamp(), 'api_actor', 'apikey_x', "
+        f"nextval('stores_version_number'), pg_current_xact_id() FROM {STORES} WHERE id = %s",
+        [key, key_of(memory_id), operation, content, content, content, key_of(house.store)],
+    )
+    return ids.to_wire("memver", key)
+
+
+@breaks("version_content")
+def content(house: House) -> list[str]:
+    house.set_version(house.first, "content = 'One'")
+    return [house.first]
+
+
+@breaks("version_content")
+def content_size(house: House) -> list[str]:
+    house.set_version(house.first, "content_size_bytes = 4")
+    return [house.first]
+
+
+@breaks("version_size")
+def size(house: House) -> list[str]:
+    big = "repeat('x', 102401)"
+    house.set_version(
+        house.first,
+        f"content = {big}, content_size_bytes = 102401, content_sha256 = encode(sha256({big}::bytea), 'hex')",
+    )
+    return [house.first]
+
+
+@breaks("version_redaction")
+def redacted_path(house: House) -> list[str]:
+    house.set_version(house.created, "path = '/gone.md'")
+    return [house.created]
+
+
+@breaks("version_redaction")
+def redacted_digest(house: House) -> list[str]:
+    house.set_version(house.created, "content_sha256 = repeat('0', 64)")
+    return [house.created]
+
+
+@breaks("version_redaction")
+def redacted_by_nobody(house: House) -> list[str]:
+    house.set_version(house.created, "redacted_by_id = NULL")
+    return [house.created]
+
+
+@breaks("version_redaction")
+def lost_content(house: House) -> list[str]:
+    house.set_version(house.first, "content = NULL")
+    return [house.first]
+
+
+@breaks("version_redaction")
+def deletion_with_content(house: House) -> list[str]:
+    digest = "encode(sha256(''::bytea), 'hex')"
+    house.set_version(house.deleted, f"content = '', content_size_bytes = 0, content_sha256 = {digest}")
+    return [house.deleted]
+
+
+@breaks("version_order")
+def created_twice(house: House) -> list[str]:
+    house.set_version(house.second, "operation = 'created'")
+    return [house.second]
+
+
+@breaks("version_order")
+def no_creation(house: House) -> list[str]:
+    house.set_version(house.first, "operation = 'modified'")
+    return [house.first]
+
+
+@breaks("version_order")
+def deleted_twice(house: House) -> list[str]:
+    return [add_version(house, house.gone, "deleted", None)]
+
+
+@breaks("version_order")
+def unknown_operation(house: House) -> list[str]:
+    house.set_version(house.second, "operation = 'moved'")
+    return [house.second]
+
+
+@breaks("memory_head")
+def unpointed_version(house: House) -> list[str]:
+    add_version(house, house.kept, "modified")
+    return [house.kept]
+
+
+@breaks("memory_head")
+def head_path(house: House) -> list[str]:
+    house.set_memory(house.kept, "path = '/moved.md', path_key = '/moved.md'::bytea")
+    return [house.kept]
+
+
+@breaks("memory_head")
+def head_digest(house: House) -> list[str]:
+    house.set_memory(house.kept, "content_sha256 = repeat('0', 64)")
+    return [house.kept]
+
+
+@breaks("memory_head")
+def head_time(house: House) -> list[str]:
+    house.set_memory(house.kept, "created_at = created_at - interval '1 microsecond'")
+    return [house.kept]
+
+
+@breaks("memory_head")
+def old_head(house: House) -> list[str]:
+    house.set_memory(house.kept, "head_id = %s", key_of(house.first))
+    return [house.kept]
+
+
+@breaks("memory_head")
+def deleted_head(house: House) -> list[str]:
+    deletion = add_version(house, house.kept, "deleted", None)
+    house.set_memory(house.kept, "head_id = %s", key_of(deletion))
+    return [house.kept]
+
+
+@breaks("memory_missing")
+def missing_memory(house: House) -> list[str]:
+    run_sql(f"DELETE FROM {MEMORIES} WHERE id = %s", [key_of(house.kept)])
+    return [house.kept]
+
+
+@breaks("memory_occupancy")
+def path_key(house: House) -> list[str]:
+    house.set_memory(house.kept, "path_key = '/kept.MD'::bytea")
+    return [house.kept]
+
+
+@breaks("memory_occupancy")
+def path_below(house: House) -> list[str]:
+    house.set_memory(house.kept, "path = '/other.md/x', path_key = '/other.md/x'::bytea")
+    house.set_version(house.second, "path = '/other.md/x'")
+    return [house.other]
+
+
+@breaks("memory_occupancy")
+def path_twice(house: House) -> list[str]:
+    drop_constraint(MEMORIES, "memory_store_path")
+    house.set_memory(house.kept, "path = '/other.md', path_key = '/other.md'::bytea")
+    house.set_version(house.second, "path = '/other.md'")
+    return [house.kept, house.other]
+
+
+@breaks("memory_path")
+def bad_path(house: House) -> list[str]:
+    house.set_memory(house.kept, "path = '/a//b', path_key = '/a//b'::bytea")
+    house.set_version(house.second, "path = '/a//b'")
+    return [house.kept]
+
+
+@breaks("memory_tenancy")
+def foreign_memory(house: House) -> list[str]:
+    drop_links(MEMORIES)
+    house.set_memory(house.kept, "project_id = %s", house.stranger.project.id)
+    return [house.kept]
+
+
+@breaks("version_tenancy")
+def foreign_version(house: House) -> list[str]:
+    drop_links(VERSIONS)
+    house.set_version(house.first, "project_id = %s", house.stranger.project.id)
+    return [house.first]
+
+
+@breaks("store_tenancy")
+def foreign_store(house: House) -> list[str]:
+    drop_links(STORES)
+    run_sql("UPDATE stores_memoryindex SET environment_id = %s", [house.stranger.development.id])
+    house.set_store("environment_id = %s", house.stranger.development.id)
+    return [house.store]
+
+
+@breaks("memory_index")
+def missing_index(house: House) -> list[str]:
+    run_sql("DELETE FROM stores_memoryindex WHERE memory_id = %s", [key_of(house.kept)])
+    return [house.kept]
+
+
+@breaks("memory_index")
+def foreign_index(house: House) -> list[str]:
+    run_sql(
+        "UPDATE stores_memoryindex SET environment_id = %s WHERE memory_id = %s",
+        [house.tenant.production.id, key_of(house.kept)],
+    )
+    return [house.kept]
+
+
+@breaks("memory_index")
+def left_index(house: House) -> list[str]:
+    drop_links("stores_memoryindex")
+    run_sql(
+        "UPDATE stores_memoryindex SET memory_id = %s WHERE memory_id = %s",
+        [key_of(house.gone), key_of(house.kept)],
+    )
+    return sorted([house.gone, house.kept])
+
+
+@breaks("version_archived")
+def write_after_archive(house: House) -> list[str]:
+    last = house.versions_of(house.other)[0]
+    [(moment,)] = run_sql(f"SELECT created_at FROM {VERSIONS} WHERE id = %s", [key_of(last)])
+    house.set_store("archived_at = %s::timestamptz - interval '1 microsecond'", moment)
+    return [last]
+
+
+@breaks("version_frozen")
+def session_after_freeze(house: House) -> list[str]:
+    house.set_version(house.second, "created_by_type = 'session_actor', created_by_id = 'sesn_x'")
+    house.set_memory(house.kept, "frozen_at = created_at")
+    return [house.second]
+
+
+@breaks("version_frozen")
+def agent_after_freeze(house: House) -> list[str]:
+    key = house.tenant.new_key("agent", stores={})
+    house.set_version(house.second, "created_by_id = %s", f"apikey_{key[3:35]}")
+    house.set_store("frozen_at = created_at")
+    return [house.second]
+
+
+@breaks("store_size")
+def full_store(house: House) -> list[str]:
+    run_sql("SET CONSTRAINTS ALL DEFERRED")
+    run_sql(
+        f"WITH fresh AS (INSERT INTO {VERSIONS} (id, project_id, store_id, memory_id, operation, path, content, "
+        "content_size_bytes, content_sha256, created_at, created_by_type, created_by_id, number, transaction) SELECT "
+        "gen_random_uuid(), project_id, id, gen_random_uuid(), 'created', '/many/' || n, '', 0, encode(sha256(''), 'hex'), "
+        "clock_timestamp(), 'api_actor', 'apikey_x', nextval('stores_version_number'), pg_current_xact_id() "
+        f"FROM {STORES}, generate_series(1, 1999) AS n WHERE id = %s RETURNING *), "
+        f"heads AS (INSERT INTO {MEMORIES} (id, project_id, store_id, head_id, path, path_key, content_size_bytes, "
+        "content_sha256, created_at, updated_at) SELECT memory_id, project_id, store_id, id, path, convert_to(path, 'UTF8'), 0, "
+        "content_sha256, created_at, created_at FROM fresh RETURNING *) "
+        "INSERT INTO stores_memoryindex (memory_id, project_id, environment_id, store_id, length, terms) SELECT h.id, "
+        f"h.project_id, %s, h.store_id, 0, '' FROM heads h",
+        [key_of(house.store), house.tenant.development.id],
+    )
+    return [house.store]
+
+
+@breaks("api_key_tenancy")
+def foreign_key(house: House) -> list[str]:
+    drop_links("memoryhub_apikey")
+    run_sql(
+        "UPDATE memoryhub_apikey SET environment_id = %s WHERE environment_id = %s",
+        [house.stranger.production.id, house.tenant.production.id],
+    )
+    [(key,)] = run_sql(
+        "SELECT id FROM memoryhub_apikey WHERE id = %s", [UUID(hex=house.tenant.production_key[3:35])]
+    )
+    return [ids.to_wire("apikey", key)]
+
+
+@breaks("project_owner")
+def no_owner(house: House) -> list[str]:
+    run_sql(
+        "UPDATE memoryhub_membership SET role = 'viewer' WHERE project_id = %s", [house.tenant.project.id]
+    )
+    return [house.tenant.project.wire_id]
+
+
+@breaks("usage_counts")
+def wrong_count(house: House) -> list[str]:
+    quotas.count_usage()
+    run_sql(
+        "UPDATE memoryhub_usage SET memories = 9, counted_at = clock_timestamp() + interval '1 hour' WHERE project_id = %s",
+        [house.tenant.project.id],
+    )
+    return [house.tenant.project.wire_id]
+
+
+@breaks("audit_chain")
+def changed_audit(house: House) -> list[str]:
+    audit.seal_all()
+    with unguarded("memoryhub_auditevent"):
+        run_sql(
+            "UPDATE memoryhub_auditevent SET actor_id = 'user_x' WHERE project_id = %s AND chain_index = 3",
+            [house.tenant.project.id],
+        )
+    return [f"{house.tenant.project.wire_id} row 3: the row is not what was sealed"]
+
+
+def test_a_house_without_faults_has_none(house: House) -> None:
+    quotas.count_usage()
+    assert faults() == {}
+
+
+@pytest.mark.parametrize(("invariant", "plant"), PLANTS, ids=[plant.__name__ for _, plant in PLANTS])
+def test_a_planted_fault_is_named_by_its_invariant_alone(house: House, invariant: str, plant: Plant) -> None:
+    named = plant(house)
+    assert {name: sorted(found) for name, found in faults().items()} == {invariant: sorted(named)}
+
+
+def test_every_invariant_has_its_planted_fault() -> None:
+    planted = {invariant for invariant, _ in PLANTS}
+    assert planted == {invariant.name for invariant in integrity.all_invariants()}
+
+
+def test_a_count_that_lags_behind_writing_is_no_fault(house: House) -> None:
+    quotas.count_usage()
+    house.write("/later.md", "x")
+    assert faults() == {}
+
+
+def run_command(**options: Any) -> str:
+    out = io.StringIO()
+    call_command("check_integrity", stdout=out, **options)
+    return out.getvalue()
+
+
+def test_the_command_prints_one_line_for_each_invariant(house: House) -> None:
+    lines = run_command().splitlines()
+    assert [line.split()[:2] for line in lines] == [["ok", i.name] for i in integrity.all_invariants()]
+
+
+def test_the_command_names_ids_and_never_content_and_fails(house: House) -> None:
+    house.set_version(house.first, "content = 'canary'")
+    house.set_memory(house.other, "path = '/canary//x', path_key = '/canary//x'::bytea")
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="3 of what must hold does not"):
+        call_command("check_integrity", stdout=out)
+    assert "FAULT version_content" in out.getvalue()
+    assert house.first in out.getvalue()
+    assert "canary" not in out.getvalue()
+
+
+def test_at_most_twenty_faults_are_shown(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        house.write(f"/{number}", "x")
+    with unguarded(VERSIONS):
+        run_sql(f"UPDATE {VERSIONS} SET content_size_bytes = 2 WHERE content = 'x'")
+    run_sql(f"UPDATE {MEMORIES} SET content_size_bytes = 2 WHERE path ~ '^/[0-9]'")
+    [finding] = [finding for finding in integrity.check_all() if finding.faults]
+    assert (len(finding.faults), finding.has_more) == (20, False)
+    house.set_version(house.first, "content_size_bytes = 2")
+    [finding] = [finding for finding in integrity.check_all() if finding.faults]
+    assert (len(finding.faults), finding.has_more) == (20, True)
+
+
+def test_a_published_head_is_expected_and_found_or_not(house: House) -> None:
+    audit.seal_all()
+    head = audit.get_chain_head(house.tenant.project.id)
+    text = f"{head.chain_index}:{head.chain_sha256}"
+    assert "ok    audit_head" in run_command(expect_head=[text])
+    with unguarded("memoryhub_auditevent"):
+        run_sql(
+            "DELETE FROM memoryhub_auditevent WHERE project_id = %s AND chain_index >= %s",
+            [house.tenant.project.id, head.chain_index],
+        )
+    run_command()  # a cut chain alone shows nothing
+    with pytest.raises(CommandError, match="1 of what must hold does not"):
+        run_command(expect_head=[text])
+
+
+@pytest.mark.parametrize("text", ["", "1", "1:", "x:" + "0" * 64, "1:" + "0" * 63, "1:" + "A" * 64])
+def test_a_head_that_cannot_be_read_is_refused(db: None, text: str) -> None:
+    with pytest.raises(CommandError, match="INDEX:SHA256"):
+        run_command(expect_head=[text])
+
+
+def test_what_waits_is_sealed_before_the_chain_is_walked(house: House) -> None:
+    run_command()
+    assert not AuditEvent.objects.filter(chain_index=None).exists()
