@@ -1,6 +1,7 @@
 """A store as the tests arrange it: by the owner, through the verbs. The doors are for acting."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Model
@@ -9,7 +10,6 @@ from django.db.models.query import QuerySet
 from memoryhub import ids
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
-from memoryhub.columns import NextNumber
 from memoryhub.digests import sha256_hex
 from memoryhub.models import AuditEvent
 from stores import memories, memory_stores
@@ -53,26 +53,26 @@ class Shelf:
     def archive(self) -> MemoryStore:
         return memory_stores.archive_store(self.store_id, actor=self.actor)
 
-    def fill(self, paths: list[str], content: str = "x") -> None:
-        """Memories at these paths, written past the verbs: thousands in a moment."""
-        store, rows = self.store, []
+    def fill(self, paths: list[str], content: str = "x", *, at: list[datetime] | None = None) -> None:
+        """Memories at these paths, written past the verbs: thousands in a moment, or each at a moment of its own."""
+        store, moments = self.store, at or [datetime.now(UTC)] * len(paths)
         digest, size = sha256_hex(content), len(content.encode())
-        for path in paths:
-            version = MemoryVersion(
+        versions = [
+            MemoryVersion(
                 project_id=store.project_id, store=store, memory_id=ids.new_id(), operation="created", path=path,
-                content=content, content_size_bytes=size, content_sha256=digest,
+                content=content, content_size_bytes=size, content_sha256=digest, created_at=moment,
                 created_by_type="user_actor", created_by_id=self.actor.actor_id,
-                number=NextNumber("stores_version_number"),
-            )  # fmt: skip
-            rows.append(version)
-        MemoryVersion.objects.bulk_create(rows)
+            )
+            for path, moment in zip(paths, moments, strict=True)
+        ]  # fmt: skip
+        MemoryVersion.objects.bulk_create(versions)
         Memory.objects.bulk_create(
             Memory(
                 id=version.memory_id, project_id=store.project_id, store=store, head=version, path=version.path,
                 path_key=str(version.path).encode(), content_size_bytes=size, content_sha256=digest,
-                created_at=store.created_at, updated_at=store.created_at,
+                created_at=version.created_at, updated_at=version.created_at,
             )
-            for version in rows
+            for version in versions
         )  # fmt: skip
 
     def versions(self) -> list[MemoryVersion]:
