@@ -3,9 +3,6 @@
 Wiring: it calls the verbs of the rooms one after the other. A start that was cut off is taken up again.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from django.conf import settings
 from django.utils import timezone
 
@@ -25,16 +22,16 @@ DEMO_STORE = "MemoryHub handbook"
 ACCESS_SCOPES = ["admin"]
 
 
-@contextmanager
-def first_start() -> Iterator[bool]:
-    """Make what an empty hub needs. Gives whether this is its first start, which ends well with the block."""
-    is_first = not Project.objects.exists() or read_state(settings.DATA_DIR).get("first_start") == "begun"
-    if is_first:
-        write_state(settings.DATA_DIR, first_start="begun")
-        _create_demo_store(_owner_actor(_get_or_create_project()))
-    yield is_first
-    if is_first:
-        write_state(settings.DATA_DIR, first_start="done")
+def make_first_project() -> bool:
+    """Make what an empty hub needs; False when that was done before.
+
+    It counts as begun until hub.json says "first_start": "done", which is when the way in has been shown.
+    """
+    if Project.objects.exists() and read_state(settings.DATA_DIR).get("first_start") != "begun":
+        return False
+    write_state(settings.DATA_DIR, first_start="begun")
+    _create_demo_store(_owner_actor(_get_or_create_project()))
+    return True
 
 
 def create_access() -> dict[str, str]:

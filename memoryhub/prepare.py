@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from memoryhub import data_version
 from memoryhub.embedded import data_folder
 from memoryhub.environ import read_text
 from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
@@ -55,9 +56,11 @@ def prepare(*, access: str) -> Mapping[str, str]:
     _check_queue()
     migrating.bring_up_to_date(data_dir, embedded=embedded)
     static_files.collect_if_changed(data_dir)
-    with bootstrap.first_start() as is_first:
-        if access == "always" or (is_first and access == "first"):
-            return bootstrap.create_access()
+    is_first = bootstrap.make_first_project()
+    if access == "always" or (is_first and access == "first"):
+        return bootstrap.create_access()
+    if is_first:
+        data_version.write_state(data_dir, first_start="done")
     return {}
 
 

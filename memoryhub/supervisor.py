@@ -50,7 +50,7 @@ from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
 from memoryhub.parts import Part, Program, Watch, rotate_log
 
 MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 120.0
 PREPARE_SECONDS_MAX = 3_600.0
 LOOK_SECONDS = 0.2
 LISTEN_BACKLOG = 2_048
@@ -110,6 +110,8 @@ def run_hub(options: argparse.Namespace) -> NoReturn:
             try:
                 facts = hub.start(with_access=options.json)
                 _announce(facts, as_json=options.json)
+                if "api_key" in facts:
+                    data_version.write_state(data_dir, first_start="done")
                 hub.watch()
             finally:
                 hub.stop()
@@ -295,14 +297,14 @@ class Hub:
             answer = self._ask_ready()
             return answer == "ready" or self._web_ended()
 
-        settled = processes.wait_until(is_settled, READY_SECONDS_MAX, step_seconds=0.02)
-        if not settled or answer != "ready":
-            where = (
-                f"read {self.data_dir / 'logs' / 'web.log'}"
-                if self.logs_to_files
-                else "its cause stands above"
-            )
-            raise UpError(Exit.NOT_READY, f"The hub did not become ready ({answer or 'no answer'}): {where}.")
+        processes.wait_until(is_settled, READY_SECONDS_MAX, step_seconds=0.02)
+        if answer == "ready":
+            return
+        where = (
+            f"read {self.data_dir / 'logs' / 'web.log'}" if self.logs_to_files else "its cause stands above"
+        )
+        what = "the web server ended" if self._web_ended() else answer
+        raise UpError(Exit.NOT_READY, f"The hub did not become ready, {what}: {where}.")
 
     def _web_ended(self) -> bool:
         return any(watch.name == "the web server" and watch.part.pid() is None for watch in self.watches)
@@ -318,7 +320,7 @@ class Hub:
             body = answer.read(500).decode(errors="replace")
             return "ready" if answer.status == 200 else f"/readyz says {answer.status}: {body.strip()}"
         except (OSError, HTTPException) as error:
-            return f"no answer: {type(error).__name__}"
+            return f"nobody answers ({type(error).__name__})"
         finally:
             connection.close()
 

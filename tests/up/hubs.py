@@ -21,7 +21,7 @@ from tests.embedded import make_data_dir
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UP = (sys.executable, "-m", "memoryhub.supervisor")
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 150
 RECOVER_SECONDS_MAX = 60
 
 
