@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryhub import __version__, embedded
+from memoryhub.database_pool import pool_options
 from memoryhub.environ import SettingError, read_choice, read_flag, read_integer, read_list, read_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -92,7 +93,7 @@ def _database() -> dict[str, Any]:
     )
     options["application_name"] = "memoryhub"
     if DATABASE_POOL_SIZE:
-        options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 5}
+        options["pool"] = pool_options(DATABASE_POOL_SIZE)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "CONN_HEALTH_CHECKS": True,
