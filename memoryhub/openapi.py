@@ -48,8 +48,14 @@ class OperationSchema(AutoSchema):
         return getattr(self.view, self.method.lower()).door
 
     def get_operation_id(self) -> str:
+        """The operation's name; where one URL has it by two methods, the later one carries its method."""
         name = str(self.door.operation.name)
-        return f"{name}.patch" if self.method == "PATCH" else name
+        first = next(method for method in self.view.http_method_names if self._operation_name(method) == name)
+        return name if first == self.method.lower() else f"{name}.{self.method.lower()}"
+
+    def _operation_name(self, method: str) -> str | None:
+        door = getattr(getattr(self.view, method, None), "door", None)
+        return door.operation.name if door else None
 
     def _get_serializer_name(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> str:
         return str(super()._get_serializer_name(serializer, direction, bypass_extensions)).replace(

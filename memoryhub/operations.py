@@ -91,6 +91,7 @@ OPERATIONS: dict[str, Operation] = {
         _writes("files.put", "host"),
         _writes("files.delete", "host"),
         _reads("memories.search"),
+        _reads("memory_stores.search"),
         _reads("memory_versions.diff"),
         _writes("memory_versions.restore", "host"),
         _reads("memory_versions.search"),

@@ -21,13 +21,17 @@ type Values = dict[str, Any]
 
 class StoreSearch(StoreView):
     @operation(
-        "memories.search", "Search a memory store", query=SearchQuery, answer=FoundMemoryShape, lists=True
+        "memory_stores.search",
+        "Search a memory store",
+        query=SearchQuery,
+        answer=FoundMemoryShape,
+        lists=True,
     )
     def get(self, store_id: str, *, query: Values, actor: Actor) -> Values:
         return found_wire(search.search_store(store_id, search_request(query), actor=actor), query)
 
     @operation(
-        "memories.search", "Search a memory store", body=SearchBody, answer=FoundMemoryShape, lists=True
+        "memory_stores.search", "Search a memory store", body=SearchBody, answer=FoundMemoryShape, lists=True
     )
     def post(self, store_id: str, *, body: Values, actor: Actor) -> Values:
         return found_wire(search.search_store(store_id, search_request(body), actor=actor), body)
