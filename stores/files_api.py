@@ -28,6 +28,7 @@ from memoryhub.shapes import DeletedShape, deleted_wire
 from stores import files
 from stores.files import FilePrecondition
 from stores.models import Memory
+from stores.paths import check_path
 from stores.serializers import MemoryContent, MemoryShape, ViewQuery, memory_wire
 from stores.views import StoreView
 
@@ -102,6 +103,7 @@ class File(StoreView):
     def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
         _check_url(request)
         if request.method == "PUT":
+            check_path(f"/{self.kwargs['file_path']}")
             content, query = _read_content(request), read_query(request, ViewQuery)
             return {"content": content, "query": query, "precondition": _read_precondition(request)}
         arguments = super()._arguments(request, door)

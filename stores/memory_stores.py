@@ -3,6 +3,9 @@
 Locks: a store row is taken FOR UPDATE by what changes the store or the set of its paths, FOR SHARE by updates and
 deletes of a memory, always before the memory row. So updates of different memories never wait for each other, and
 nothing commits after an archive or a freeze has answered.
+
+Row locks alone are not fair: sharers that keep coming overtake one who waits to hold the row alone, without end. So
+all of them first pass the store's gate, an advisory lock, whose waiters are served in their order.
 """
 
 from datetime import datetime
@@ -10,7 +13,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Func, Q, TextField, Value
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
@@ -48,6 +51,8 @@ def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
 
 def lock_store(store_id: str, actor: Actor) -> MemoryStore:
     """A step: the store, held alone to the end of the transaction. Raises: NotFound."""
+    gate = Func(Value(_gate(_key(store_id))), function="pg_advisory_xact_lock", output_field=TextField())
+    find_row(visible_stores(actor).filter(id=_key(store_id)).values_list(gate))
     return _get(visible_stores(actor).select_for_update(of=("self",)), store_id)
 
 
@@ -55,18 +60,26 @@ def share_store(store_id: str, actor: Actor) -> MemoryStore:
     """A step: the store, kept from changing to the end of the transaction, shared with others. Raises: NotFound."""
     key = _key(store_id)
     # FOR SHARE has no word in Django's query language.
-    conditions, values = ["id = %s", "project_id = %s"], [key, actor.project_id]
+    conditions = ["id = %s", "project_id = %s"]
+    values: list[Any] = [key, actor.project_id]
     if actor.environment_id is not None:
         conditions.append("environment_id = %s")
         values.append(actor.environment_id)
     if actor.stores is not None:
         conditions.append("id = ANY(%s)")
-        values.append(list(actor.stores))  # type: ignore[arg-type]
+        values.append(list(actor.stores))
+    conditions.append("pg_advisory_xact_lock_shared(%s) IS NOT NULL")
+    values.append(_gate(key))
     table = MemoryStore._meta.db_table
     query = f"SELECT * FROM {table} WHERE {' AND '.join(conditions)} FOR SHARE"  # noqa: S608 - constants only
     for store in MemoryStore.objects.raw(query, values):
         return store
     raise NotFound("memory store")
+
+
+def _gate(key: UUID) -> int:
+    """The number of a store's advisory lock: 64 bits, all random but two."""
+    return int.from_bytes(key.bytes[8:], signed=True)
 
 
 def _key(store_id: str) -> UUID:
