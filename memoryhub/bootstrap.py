@@ -10,7 +10,7 @@ from memoryhub import accounts, keys, projects, tenancy
 from memoryhub.actors import Actor
 from memoryhub.data_version import read_state, write_state
 from memoryhub.embedded.folder import project_folder
-from memoryhub.models import Project, User
+from memoryhub.models import ApiKey, Project, User
 from stores import memories, memory_stores
 from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
 from stores.models import MemoryStore
@@ -20,6 +20,7 @@ FIRST_ENVIRONMENT = "development"
 OWNER_EMAIL = "owner@localhost"
 DEMO_STORE = "MemoryHub handbook"
 ACCESS_SCOPES = ["admin"]
+START_KEY_NAME = "hub up --json"
 
 
 def make_first_project() -> bool:
@@ -34,16 +35,19 @@ def make_first_project() -> bool:
     return True
 
 
-def create_access() -> dict[str, str]:
+def create_access(*, is_first: bool) -> dict[str, str]:
     """A new key of the oldest project and a sign-in link for its owner, both shown once.
 
-    {"project", "environment", "api_key", "sign_in_url"}
+    The first key is the owner's to keep; that of a later start lasts until the next. {"project", "environment",
+    "api_key", "sign_in_url"}
     """
     project = _get_or_create_project()
     actor = _owner_actor(project)
     environments = {environment.name: environment for environment in tenancy.visible_environments(actor)}
     environment = environments.get(FIRST_ENVIRONMENT) or next(iter(environments.values()))
-    name = f"hub up, {timezone.now():%Y-%m-%d %H:%M:%S}"
+    if not is_first:
+        _revoke_earlier_starts(project, actor)
+    name = "first key" if is_first else f"{START_KEY_NAME}, {timezone.now():%Y-%m-%d %H:%M:%S}"
     issued = keys.create_key(environment=environment.name, name=name, scopes=ACCESS_SCOPES, actor=actor)
     token = accounts.create_sign_in_link(_owner_of(project).id)
     return {
@@ -52,6 +56,11 @@ def create_access() -> dict[str, str]:
         "api_key": issued.secret,
         "sign_in_url": f"{settings.BASE_URL}/sign-in/{token}",
     }
+
+
+def _revoke_earlier_starts(project: Project, actor: Actor) -> None:
+    for key in ApiKey.objects.filter(project=project, name__startswith=START_KEY_NAME, revoked_at=None):
+        keys.revoke_key(key.wire_id, actor=actor)
 
 
 def _get_or_create_project() -> Project:

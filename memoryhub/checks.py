@@ -12,7 +12,7 @@ SECRET_KEY_LENGTH_MIN = 32
 POSTGRESQL_VERSION_MIN = 150_000
 
 
-@register(Tags.security)
+@register("memoryhub", Tags.security)
 def check_secrets(app_configs: Any, **options: Any) -> list[CheckMessage]:
     if len(settings.SECRET_KEY) >= SECRET_KEY_LENGTH_MIN:
         return []
@@ -26,7 +26,7 @@ def check_secrets(app_configs: Any, **options: Any) -> list[CheckMessage]:
     ]
 
 
-@register(Tags.urls)
+@register("memoryhub", Tags.urls)
 def check_hosts(app_configs: Any, **options: Any) -> list[CheckMessage]:
     if "*" in settings.ALLOWED_HOSTS:
         return [
@@ -39,7 +39,7 @@ def check_hosts(app_configs: Any, **options: Any) -> list[CheckMessage]:
     return []
 
 
-@register(Tags.database)
+@register("memoryhub", Tags.database)
 def check_database(app_configs: Any, databases: Any = None, **options: Any) -> list[CheckMessage]:
     versions: list[int] = [connections[alias].pg_version for alias in databases or []]  # type: ignore[attr-defined]
     return [

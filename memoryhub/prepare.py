@@ -58,7 +58,7 @@ def prepare(*, access: str) -> Mapping[str, str]:
     static_files.collect_if_changed(data_dir)
     is_first = bootstrap.make_first_project()
     if access == "always" or (is_first and access == "first"):
-        return bootstrap.create_access()
+        return bootstrap.create_access(is_first=is_first)
     if is_first:
         data_version.write_state(data_dir, first_start="done")
     return {}

@@ -143,7 +143,9 @@ class EmbeddedPostgres:
         shutil.rmtree(partial, ignore_errors=True)
         make_folder(partial, owner=self._user, mode=0o700)
         self._initialize(partial, password)
-        said = self._run("postgres", "--single", "-D", partial, "template1", stdin=_first_statements(password))
+        said = self._run(
+            "postgres", "--single", "-D", partial, "template1", stdin=_first_statements(password)
+        )
         if "ERROR:" in said:  # it exits with 0 all the same
             raise _failure("PostgreSQL's first statements failed", said, self.data_dir)
         os.rename(partial, self.cluster)
