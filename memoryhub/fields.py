@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from django.core.validators import ProhibitNullCharactersValidator
 from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from memoryhub import strict_json
 from memoryhub.digests import is_sha256_hex
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+ ]\d\d:\d\d)?", re.ASCII)
+
+_LETTER_BY_LETTER = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -51,6 +55,8 @@ class Text(serializers.CharField):
             min_length=length_min or None,
             **options,
         )
+        # CharField looks for NUL and surrogates letter by letter; check_text has found them by then.
+        self.validators = [rule for rule in self.validators if not isinstance(rule, _LETTER_BY_LETTER)]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
