@@ -1,0 +1,49 @@
+"""Two projects, two environments of one of them, two stores of one of these: committed once, changed by no test."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from stores import exports, history
+from tests.authorization.credentials import CREDENTIALS, make_caller
+from tests.authorization.plots import Plot, make_plot
+from tests.world import make_tenant
+
+
+@dataclass(frozen=True)
+class Plots:
+    """`mine` is the victim; each of the others is one step further away from it."""
+
+    mine: Plot
+    beside: Plot  # the same environment, another store
+    other_environment: Plot
+    other_project: Plot
+
+
+@pytest.fixture(scope="session")
+def committed_plots(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Plots]:
+    with django_db_blocker.unblock():
+        tenant, stranger = make_tenant(), make_tenant()
+        plots = [
+            make_plot(tenant, tenant.development),
+            make_plot(tenant, tenant.development),
+            make_plot(tenant, tenant.production),
+            make_plot(stranger, stranger.development),
+        ]
+        for plot in plots:
+            plot.callers = {kind: make_caller(credential, plot) for kind, credential in CREDENTIALS.items()}
+        yield Plots(*plots)
+        connection.close()
+
+
+@pytest.fixture
+def plots(db: None, committed_plots: Plots, monkeypatch: pytest.MonkeyPatch) -> Plots:
+    """What a test changes of them is rolled back."""
+    # A test's own transaction is open to its end: nothing settles in it, and it cannot become a snapshot.
+    monkeypatch.setattr(history, "wait_until_settled", lambda: True)
+    monkeypatch.setattr(exports, "snapshot", lambda statement_seconds_max: nullcontext())
+    return committed_plots

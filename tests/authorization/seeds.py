@@ -1,0 +1,111 @@
+"""One line per operation of the OpenAPI document: a request that its owner's credential is answered with success.
+
+A new operation fails the matrix until it has its line here, and a line that does not succeed fails as vacuous.
+Ids in the URL are not part of a seed: they come from the plot, by the names of the URL's parameters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.authorization.plots import Plot
+
+
+@dataclass(frozen=True)
+class Seed:
+    body: Any = None
+    query: dict[str, Any] = field(default_factory=dict)
+    raw: bytes | None = None
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    path: dict[str, str] = field(default_factory=dict)  # parameters of the URL that are not ids
+
+
+NOTHING: Callable[[Plot], Seed] = lambda plot: Seed()  # noqa: E731 - a line of the table below
+WHOLE_PAGE: Callable[[Plot], Seed] = lambda plot: Seed(query={"limit": 100})  # noqa: E731
+
+
+def _update_memory(plot: Plot) -> Seed:
+    precondition = {"type": "content_sha256", "content_sha256": plot.memory_sha256}
+    return Seed({"content": "third", "precondition": precondition})
+
+
+def _file(plot: Plot, **more: Any) -> Seed:
+    return Seed(path={"file_path": plot.memory_path[1:]}, **more)
+
+
+def _archive(plot: Plot) -> Seed:
+    query = {"environment": plot.environment.name, "name": "imported"}
+    return Seed(raw=plot.archive, content_type="application/x-tar", query=query)
+
+
+def _restore(plot: Plot) -> Seed:
+    return Seed({"precondition": {"type": "content_sha256", "content_sha256": plot.memory_sha256}})
+
+
+SEEDS: dict[str, Callable[[Plot], Seed]] = {
+    "projects.create": lambda plot: Seed({"name": f"new-{plot.canary[-12:]}"}),
+    "projects.get": NOTHING,
+    "projects.list": NOTHING,
+    "projects.update": lambda plot: Seed({"name": f"renamed-{plot.canary[-12:]}"}),
+    "environments.get": NOTHING,
+    "environments.list": NOTHING,
+    "environments.create": lambda plot: Seed({"name": "staging"}),
+    "environments.update": lambda plot: Seed({"name": "renamed"}),
+    "members.list": WHOLE_PAGE,
+    "members.update": lambda plot: Seed({"role": "reviewer"}),
+    "members.remove": NOTHING,
+    "invitations.list": WHOLE_PAGE,
+    "invitations.create": lambda plot: Seed({"email": "new@example.com", "role": "viewer"}),
+    "invitations.revoke": NOTHING,
+    "api_keys.get": NOTHING,
+    "api_keys.list": WHOLE_PAGE,
+    "api_keys.create": lambda plot: Seed(
+        {"name": "new", "scopes": ["read"], "environment": plot.environment.name}
+    ),
+    "api_keys.rotate": lambda plot: Seed({"overlap_seconds": 60}),
+    "api_keys.revoke": NOTHING,
+    "audit_events.list": WHOLE_PAGE,
+    "audit_events.export": NOTHING,
+    "memory_stores.create": lambda plot: Seed({"name": "new", "environment": plot.environment.name}),
+    "memory_stores.get": NOTHING,
+    "memory_stores.update": lambda plot: Seed({"description": "changed"}),
+    "memory_stores.update.patch": lambda plot: Seed({"description": "changed"}),
+    "memory_stores.list": WHOLE_PAGE,
+    "memory_stores.archive": NOTHING,
+    "memory_stores.delete": NOTHING,
+    "memories.create": lambda plot: Seed({"path": "/new.md", "content": "new"}),
+    "memories.get": NOTHING,
+    "memories.update": _update_memory,
+    "memories.update.patch": _update_memory,
+    "memories.list": lambda plot: Seed(query={"view": "full"}),
+    "memories.delete": lambda plot: Seed(query={"expected_content_sha256": plot.memory_sha256}),
+    "memory_versions.get": NOTHING,
+    "memory_versions.list": lambda plot: Seed(query={"view": "full"}),
+    "memory_versions.redact": NOTHING,
+    "files.get": _file,
+    "files.put": lambda plot: _file(
+        plot, body={"content": "put"}, headers={"If-Match": f'"{plot.memory_sha256}"'}
+    ),
+    "files.delete": lambda plot: _file(plot, headers={"If-Match": f'"{plot.memory_sha256}"'}),
+    "memory_versions.diff": lambda plot: Seed(query={"against": plot.head_version_id}),
+    "memory_versions.restore": _restore,
+    "memory_versions.search": lambda plot: Seed(
+        {"contains": plot.canary, "environment": plot.environment.name}
+    ),
+    "memory_stores.changes": NOTHING,
+    "memory_stores.snapshot": lambda plot: Seed(query={"at": "2126-01-01T00:00:00Z", "view": "full"}),
+    "memory_stores.export": NOTHING,
+    "memory_stores.import": _archive,
+    "memory_stores.freeze": NOTHING,
+    "memory_stores.unfreeze": NOTHING,
+    "memories.freeze": NOTHING,
+    "memories.unfreeze": NOTHING,
+    "memory_stores.search": lambda plot: Seed(query={"query": plot.canary, "view": "full"}),
+    "memory_stores.search.post": lambda plot: Seed({"query": plot.canary, "view": "full"}),
+    "memories.search": lambda plot: Seed(query={"query": plot.canary, "environment": plot.environment.name}),
+    "memories.search.post": lambda plot: Seed({"query": plot.canary, "environment": plot.environment.name}),
+    "redactions.create": lambda plot: Seed(
+        {"contains": plot.canary, "environment": plot.environment.name, "heads": "delete"}
+    ),
+}
