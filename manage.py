@@ -13,6 +13,11 @@ def main(arguments: list[str]) -> int:
         from memoryhub import supervisor
 
         return supervisor.main(arguments[2:])
+    if arguments[1:2] in (["backup"], ["restore"]):  # likewise
+        from memoryhub import backup_programs
+
+        program = backup_programs.backup if arguments[1] == "backup" else backup_programs.restore
+        return program(arguments[2:])
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 

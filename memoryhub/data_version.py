@@ -17,7 +17,7 @@ from memoryhub.embedded.folder import make_folder, project_folder, write_private
 from memoryhub.exits import Exit, UpError
 
 DATA_FORMAT = 1  # raised when files of the folder move; tables have their migrations
-IGNORED_NAMES = frozenset({"lost+found", ".gitkeep", "up.lock"})
+IGNORED_NAMES = frozenset({"lost+found", ".gitkeep", "up.lock", "secrets.json"})  # the last for a restore
 
 
 @contextmanager
