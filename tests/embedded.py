@@ -36,6 +36,8 @@ def start() -> None:
     atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
     ensure_secrets(data_dir)
     os.environ["MEMORYHUB_DATA_DIR"] = str(data_dir)
+    # Here, since Django reads its settings before conftest.py does anything.
+    os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
     if not os.environ.get("DATABASE_URL"):
         _start_postgres(data_dir)
     if not os.environ.get("REDIS_URL"):
