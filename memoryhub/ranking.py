@@ -158,11 +158,12 @@ def read_operators(query: str) -> Operators:
     """`"a phrase"`, `-without`, `or`; every other word must be there. Names are taken apart as in `words`."""
     operands, wanted, count = [], [], 0
     for sign, quoted, bare in _OPERAND.findall(query):
-        simple = _fold(_find_words(quoted or bare)[0])
-        count += len(simple.split())
         if bare.lower() == "or" and not sign:
             operands.append("or")
-        elif simple:
+            continue
+        simple = _fold(_find_words(quoted or bare)[0])
+        count += len(simple.split())
+        if simple:
             operands.append(f'{sign}"{simple}"')
             wanted += [] if sign else [words(quoted or bare)]
     return Operators(" ".join(operands), " ".join(wanted), count)
