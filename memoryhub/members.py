@@ -78,7 +78,7 @@ def remove_member(member_id: str, *, actor: Actor) -> str:
 
 def _lock_member(member_id: str, actor: Actor) -> Membership:
     # The project's row, so that two owners cannot demote each other at once.
-    Project.objects.select_for_update().get(id=actor.project_id)
+    Project.objects.select_for_update(no_key=True).get(id=actor.project_id)
     return get_member(member_id, actor=actor)
 
 
@@ -97,7 +97,7 @@ def _record(action: AuditAction, member: Membership, actor: Actor) -> None:
 def create_invitation(*, email: str, role: str, actor: Actor) -> IssuedInvitation:
     """Raises: InvalidRequest for a bad address or a full project, Conflict for somebody who is a member already."""
     email = _check_email(email)
-    Project.objects.select_for_update().get(id=actor.project_id)
+    Project.objects.select_for_update(no_key=True).get(id=actor.project_id)
     if Membership.objects.filter(project_id=actor.project_id, user__email=email).exists():
         raise Conflict(
             "This person is a member already; change their role instead.", error_code="member_exists"

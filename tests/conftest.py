@@ -1,8 +1,6 @@
 """Fixtures every test may ask for."""
 
-import os
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -11,10 +9,8 @@ from django.db import connection
 from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
-os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
-
-from tests.live import LiveHub  # noqa: E402
-from tests.world import Caller, Tenant, make_tenant  # noqa: E402
+from tests.live import LiveHub, url_of
+from tests.world import Caller, Tenant, make_tenant
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -67,12 +63,9 @@ def committed(test_database: None, django_db_blocker: DjangoDbBlocker) -> Iterat
 @pytest.fixture(scope="session")
 def live_hub(test_database: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """Two web processes on this run's database, started when a test first asks."""
-    database = connection.settings_dict
-    credentials = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}"
     hub = LiveHub(
         tmp_path_factory.mktemp("live"),
-        database_url=f"postgresql://{credentials}@/{database['NAME']}"
-        f"?host={quote(str(database['HOST']))}&port={database['PORT'] or 5432}",
+        database_url=url_of(connection.settings_dict),
         settings={"MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX": "0"},
     )
     try:

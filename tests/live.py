@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from memoryhub.embedded import processes
 from memoryhub.parts import Program
@@ -24,6 +24,13 @@ READY_SECONDS_MAX = 30.0
 ANSWER_SECONDS_MAX = 20.0
 IDLE_SECONDS_MAX = 20.0  # gunicorn closes a connection that was idle for 30
 TCP_ESTABLISHED = "01"  # /proc/net/tcp
+
+
+def url_of(database: Mapping[str, Any], *, host: str | None = None) -> str:
+    """DATABASE_URL for one of Django's DATABASES; `host`: reached through another folder of sockets."""
+    credentials = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}"
+    folder = quote(host or str(database["HOST"]))
+    return f"postgresql://{credentials}@/{database['NAME']}?host={folder}&port={database['PORT'] or 5432}"
 
 
 class NoAnswerError(Exception):

@@ -29,8 +29,11 @@ LIST_LIMIT = 100
 WRITES_MAX = 10_000
 
 
-def run_together(works: Sequence[Work]) -> None:
-    """Run each in a thread of its own, all begun at once. Raises what the first of them raised."""
+def run_together(works: Sequence[Work], *, meanwhile: Work = lambda: None) -> None:
+    """Run each in a thread of its own, all begun at once, and `meanwhile` in this one.
+
+    Raises what the first of them raised.
+    """
     failures: list[BaseException] = []
     barrier = threading.Barrier(len(works))
 
@@ -48,6 +51,7 @@ def run_together(works: Sequence[Work]) -> None:
     threads = [threading.Thread(target=run, args=[work], daemon=True) for work in works]
     for thread in threads:
         thread.start()
+    meanwhile()
     end = time.monotonic() + END_SECONDS_MAX
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))

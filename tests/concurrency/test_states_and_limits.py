@@ -27,8 +27,6 @@ from tests.concurrency.clients import (
 from tests.live import LiveHub
 from tests.world import Tenant
 
-pytestmark = pytest.mark.usefixtures("without_deadlocks")
-
 ROUNDS = 200
 WRITES_BEFORE_END_MAX = 2
 

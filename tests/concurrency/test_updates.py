@@ -1,4 +1,4 @@
-"""Updates with a precondition: nobody overwrites what he has not seen."""
+"""Updates with a precondition: nobody overwrites what he has not seen, and no deadlock answers 503."""
 
 import random
 
@@ -18,8 +18,6 @@ from tests.concurrency.clients import (
 )
 from tests.live import LiveHub
 from tests.world import Tenant
-
-pytestmark = pytest.mark.usefixtures("without_deadlocks")
 
 
 def test_no_update_is_lost_among_sixteen_clients(live: LiveHub, live_tenant: Tenant) -> None:
