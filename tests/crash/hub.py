@@ -1,0 +1,217 @@
+"""A whole hub of its own whose parts may be killed: PostgreSQL with production's settings, a queue, two web processes.
+
+Imports nothing of Django. Parts are started in the thread that made the hub: they end with it.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from memoryhub.embedded import EmbeddedPostgres, EmbeddedQueue, ensure_secrets, processes
+from tests.live import LiveCaller, LiveHub, NoAnswerError
+
+PROJECT_FOLDER = Path(__file__).resolve().parent.parent.parent
+PREPARE_SECONDS_MAX = 60.0
+ANSWER_AGAIN_SECONDS_MAX = 30.0
+
+# Each query finds rows that no sequence of whole changes can leave behind.
+HALF_CHANGES = {
+    "a head that is not its memory's newest version": """
+        SELECT m.id FROM stores_memory m JOIN stores_memoryversion v ON v.memory_id = m.id
+         GROUP BY m.id, m.head_id HAVING m.head_id <> (array_agg(v.id ORDER BY v.number DESC))[1]""",
+    "a head whose facts are not its version's": """
+        SELECT m.id FROM stores_memory m JOIN stores_memoryversion v ON v.id = m.head_id
+         WHERE (m.path, m.content_sha256, m.content_size_bytes) <> (v.path, v.content_sha256, v.content_size_bytes)""",
+    "a content that is not its digest's": """
+        SELECT id FROM stores_memoryversion WHERE content_sha256 <> encode(sha256(convert_to(content, 'UTF8')), 'hex')""",
+    "a memory without its search row": """
+        SELECT id FROM stores_memory WHERE id NOT IN (SELECT memory_id FROM stores_memoryindex)""",
+    "a search row without its memory": """
+        SELECT memory_id FROM stores_memoryindex WHERE memory_id NOT IN (SELECT id FROM stores_memory)""",
+    "a history that does not begin with its creation, or goes on after its end": """
+        SELECT memory_id FROM stores_memoryversion GROUP BY memory_id
+        HAVING (array_agg(operation ORDER BY number))[1] <> 'created' OR count(*) FILTER (WHERE operation = 'created') > 1
+            OR (bool_or(operation = 'deleted') AND (array_agg(operation ORDER BY number DESC))[1] <> 'deleted')""",
+    "a memory that lives after its end, or is gone without one": """
+        SELECT v.memory_id FROM stores_memoryversion v LEFT JOIN stores_memory m ON m.id = v.memory_id
+         GROUP BY v.memory_id HAVING (count(m.id) > 0) = bool_or(v.operation = 'deleted')""",
+    "a version without its audit row, or the reverse": """
+        SELECT coalesce(v.memory, a.memory)
+          FROM (SELECT 'mem_' || replace(memory_id::text, '-', '') AS memory, count(*) FROM stores_memoryversion GROUP BY 1) v
+          FULL JOIN (SELECT subject_id AS memory, count(*) FROM memoryhub_auditevent
+                      WHERE action IN ('memory.created', 'memory.updated', 'memory.deleted') GROUP BY 1) a USING (memory)
+         WHERE v.count IS DISTINCT FROM a.count""",
+}
+
+
+class CrashHub:
+    def __init__(self, folder: Path | None = None, *, settings: Mapping[str, str] | None = None) -> None:
+        """`folder`: one that PostgreSQL's user may enter; without it one is made and removed again."""
+        self.own_folder = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="memoryhub-crash-"))
+        self.folder.chmod(0o711)
+        self.postgres = EmbeddedPostgres(self.folder, settings=settings)
+        self.queue = EmbeddedQueue(self.folder)
+        self.web: LiveHub | None = None
+        self.key = ""
+
+    def start(self) -> None:
+        ensure_secrets(self.folder)
+        self.postgres.start()
+        self.queue.start()
+        self.key = str(self.run_inside("prepare")["key"])
+        self.web = self.start_web(self.postgres.url())
+
+    def start_web(self, database_url: str, *, web_processes: int = 2) -> LiveHub:
+        web = LiveHub(
+            self.folder,
+            database_url=database_url,
+            redis_url=self.queue.url(),
+            web_processes=web_processes,
+            settings={
+                "MEMORYHUB_DATA_DIR": str(self.folder),
+                "MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX": "10000000",
+            },
+        )
+        web.start()
+        return web
+
+    def stop(self) -> None:
+        if self.web is not None:
+            self.web.stop()
+        self.queue.stop()
+        self.postgres.stop()
+        if self.own_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def caller(self) -> LiveCaller:
+        assert self.web is not None, "started"
+        return self.web.caller(self.key)
+
+    def execute(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """As PostgreSQL's superuser."""
+        with psycopg.connect(self.postgres.dsn(user="postgres"), autocommit=True) as connection:
+            cursor = connection.execute(query, values)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def find_half_changes(self) -> list[str]:
+        found = {name: self.execute(query) for name, query in HALF_CHANGES.items()}
+        return [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
+
+    # The hub's own code, in a process of its own.
+
+    def inside(self, command: str) -> subprocess.Popen[str]:
+        environment = os.environ | {
+            "MEMORYHUB_DATA_DIR": str(self.folder),
+            "DATABASE_URL": self.postgres.url(),
+            "REDIS_URL": self.queue.url(),
+            "MEMORYHUB_DATABASE_POOL_SIZE": "0",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.inside", command],
+            env=environment,
+            cwd=PROJECT_FOLDER,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=processes.die_with_parent(signal.SIGKILL),
+        )
+
+    def run_inside(self, command: str) -> dict[str, Any]:
+        program = self.inside(command)
+        output, _ = program.communicate(timeout=PREPARE_SECONDS_MAX)
+        assert program.returncode == 0, f"{command} failed"
+        facts: dict[str, Any] = json.loads(output)
+        return facts
+
+    # Harm.
+
+    def backends(self) -> list[int]:
+        """The processes of PostgreSQL that serve the hub."""
+        query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'memoryhub'"
+        return [int(row[0]) for row in self.execute(query)]
+
+    def kill_web_process(self, rng: random.Random) -> None:
+        assert self.web is not None, "started"
+        if workers := self.web.worker_pids():
+            _kill(rng.choice(workers))
+
+    def pause_web_process(self, rng: random.Random) -> None:
+        assert self.web is not None, "started"
+        if workers := self.web.worker_pids():
+            pid = rng.choice(workers)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                processes.wait_until(lambda: False, rng.random() * 0.5)
+                os.kill(pid, signal.SIGCONT)
+
+    def end_backends(self, rng: random.Random) -> None:
+        """End up to three of the hub's connections."""
+        backends = self.backends()
+        for pid in rng.sample(backends, min(3, len(backends))):
+            self.execute("SELECT pg_terminate_backend(%s)", pid)
+
+    def kill_backend(self, rng: random.Random) -> None:
+        """PostgreSQL then ends all its connections and recovers."""
+        if backends := self.backends():
+            _kill(rng.choice(backends))
+            self.await_postgres()
+
+    def kill_postgres(self, rng: random.Random) -> None:
+        self._end_postgres(signal.SIGKILL)
+
+    def restart_postgres_at_once(self, rng: random.Random) -> None:
+        """As `pg_ctl restart -m immediate` does."""
+        self._end_postgres(signal.SIGQUIT)
+
+    def _end_postgres(self, number: signal.Signals) -> None:
+        self.end_postgres(number)
+        self.postgres.start()
+
+    def end_postgres(self, number: signal.Signals) -> None:
+        pid = self.postgres.pid()
+        assert pid is not None, "PostgreSQL runs"
+        os.kill(pid, number)
+        assert processes.wait_until(lambda: self.postgres.pid() is None, 20), "PostgreSQL does not end"
+
+    def await_postgres(self) -> None:
+        assert processes.wait_until(self._takes_queries, 30), "PostgreSQL does not recover"
+
+    def _takes_queries(self) -> bool:
+        try:
+            return bool(self.execute("SELECT 1"))
+        except psycopg.OperationalError:
+            return False
+
+    def kill_queue(self, rng: random.Random) -> None:
+        if pid := self.queue.pid():
+            _kill(pid)
+            processes.wait_until(lambda: self.queue.pid() is None, 5)
+        self.queue.start()
+
+    def await_answers(self, seconds: float = ANSWER_AGAIN_SECONDS_MAX) -> bool:
+        """Whether every web process answers again."""
+        call = self.caller()
+
+        def answers() -> bool:
+            try:
+                return call("GET", "/v1/memory_stores", query={"limit": 1}).status == 200
+            except NoAnswerError:
+                return False
+
+        return processes.wait_until(lambda: answers() and answers(), seconds)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,56 @@
+"""Every request that changes something: one for each such operation of the API document, on a project of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from stores import memories, memory_stores
+from tests.answers import Answer
+from tests.authorization.attempts import attempt_on
+from tests.authorization.plots import Plot, make_plot
+from tests.authorization.snapshots import columns_by_table, snapshot_project
+from tests.documented import DocumentedOperation, documented_operations
+from tests.world import make_tenant
+
+MUTATIONS = [operation for operation in documented_operations() if operation.rights.writes]
+EVERY_MUTATION = pytest.mark.parametrize("operation", MUTATIONS, ids=lambda operation: operation.name)
+
+# What must stand there first, so that the request changes something.
+FIRST: dict[str, Callable[[Plot], object]] = {
+    "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
+    "memories.unfreeze": lambda plot: memories.set_memory_frozen(
+        plot.store_id, plot.memory_id, frozen=True, actor=plot.tenant.actor
+    ),
+}
+
+
+@dataclass
+class Mutation:
+    operation: DocumentedOperation
+    plot: Plot
+
+    def ask(self, call: Any) -> Answer:
+        return attempt_on(self.operation, self.plot).made_by(call)
+
+    def state(self) -> object:
+        """Everything the project holds, and how many rows each table has in all."""
+        counts = {}
+        with connection.cursor() as cursor:
+            for table in ["memoryhub_project", "memoryhub_user", *columns_by_table()]:
+                cursor.execute(f"SELECT count(*) FROM {table}")
+                counts[table] = cursor.fetchone()[0]
+        return counts, snapshot_project(self.plot.tenant.project)
+
+    def new_key(self) -> str:
+        return self.plot.tenant.new_key("admin", whole=True)
+
+
+def make_mutation(operation: DocumentedOperation) -> Mutation:
+    """Committed."""
+    tenant = make_tenant()
+    plot = make_plot(tenant, tenant.development)
+    FIRST.get(operation.name.removesuffix(".patch"), lambda plot: None)(plot)
+    return Mutation(operation, plot)
