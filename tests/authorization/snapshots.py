@@ -53,6 +53,12 @@ def snapshot_store(store_key: UUID) -> Snapshot:
     return _snapshot(conditions | {"stores_memorystore": "id = %(store)s"}, {"store": store_key})
 
 
+def snapshot_everything() -> Snapshot:
+    """Every row of every table."""
+    with connection.cursor() as cursor:
+        return _snapshot(dict.fromkeys(connection.introspection.table_names(cursor), "true"), {})
+
+
 def _snapshot(conditions: dict[str, str], values: dict[str, object]) -> Snapshot:
     parts = [
         f"SELECT '{table}', count(*), coalesce(md5(string_agg(line, '|' ORDER BY line)), '') FROM "

@@ -1,7 +1,6 @@
 """`./hub import_store FILE --project P --environment E`: makes a store of an archive and prints its id."""
 
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -20,14 +19,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         actor = operator_actor(find_project(options["project"]))
-        try:
-            tar = Path(options["file"]).open("rb")
-        except OSError as error:
-            raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
-        with tar, one_sentence():
+        with one_sentence(), open_archive(options["file"]) as tar:
             imported = import_store(
                 tar, environment=options["environment"], name=options["name"], actor=actor
             )
         self.stdout.write(imported.store.wire_id)
         counts = ", ".join(f"{name} {count}" for name, count in imported.counts().items())
         self.stderr.write(f"{counts}, manifest {imported.manifest_sha256}")
+
+
+def open_archive(name: str) -> IO[bytes]:
+    """Raises: CommandError."""
+    try:
+        return open(name, "rb")
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
