@@ -12,6 +12,19 @@ SECRET_KEY_LENGTH_MIN = 32
 POSTGRESQL_VERSION_MIN = 150_000
 
 
+@register("memoryhub", Tags.files)
+def check_tree(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    if (settings.BASE_DIR / "templates").is_dir():
+        return []
+    return [
+        Error(
+            "This installation holds the code alone: run the hub from its source tree (./hub up) or its image, "
+            "which bring the pages and the documentation.",
+            id="memoryhub.E004",
+        )
+    ]
+
+
 @register("memoryhub", Tags.security)
 def check_secrets(app_configs: Any, **options: Any) -> list[CheckMessage]:
     if len(settings.SECRET_KEY) >= SECRET_KEY_LENGTH_MIN:

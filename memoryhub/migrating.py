@@ -21,7 +21,7 @@ def bring_up_to_date(data_dir: Path, *, embedded: bool) -> None:
 
     Raises: UpError, EmbeddedError.
     """
-    _reach_database(embedded=embedded)
+    reach_database(embedded=embedded)
     if not has_pending(MigrationExecutor(connection), data_dir):
         return
     with _migration_lock():
@@ -42,7 +42,7 @@ def has_pending(executor: MigrationExecutor, data_dir: Path) -> bool:
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
-def _reach_database(*, embedded: bool) -> None:
+def reach_database(*, embedded: bool) -> None:
     """Connect, and lift the bounds that are meant for requests. Raises: UpError."""
     try:
         with connection.cursor() as cursor:

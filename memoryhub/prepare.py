@@ -51,9 +51,11 @@ def prepare(*, access: str) -> Mapping[str, str]:
     from memoryhub import bootstrap, migrating, static_files
 
     data_dir = data_folder()
-    _check_settings()
+    _check_settings(databases=[])
     embedded = not read_text("DATABASE_URL")
     _check_queue()
+    migrating.reach_database(embedded=embedded)
+    _check_settings(databases=["default"])
     migrating.bring_up_to_date(data_dir, embedded=embedded)
     static_files.collect_if_changed(data_dir)
     is_first = bootstrap.make_first_project()
@@ -64,11 +66,11 @@ def prepare(*, access: str) -> Mapping[str, str]:
     return {}
 
 
-def _check_settings() -> None:
-    """Django's system checks that are the hub's own. Raises: UpError with the first one's sentence."""
+def _check_settings(*, databases: list[str]) -> None:
+    """Django's system checks that are the hub's own, and of these databases. Raises: UpError with the first one's sentence."""
     from django.core import checks
 
-    for message in checks.run_checks(tags=["memoryhub"]):
+    for message in checks.run_checks(tags=["memoryhub"], databases=databases):
         if message.is_serious():
             raise UpError(Exit.SETTING, message.msg)
 
