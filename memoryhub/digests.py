@@ -2,11 +2,14 @@
 
 import hashlib
 import hmac
+import json
 import re
 from typing import Any
 
 import rfc8785
 
+_INTEGER_MAX = 2**53 - 1  # RFC 8785, section 3.1: what a double holds exactly
+_COMPACT = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False)
 SHA256_HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -18,9 +21,24 @@ def sha256_hex(content: str | bytes) -> str:
 def canonical_json(value: Any) -> bytes:
     """RFC 8785 bytes. Raises: ValueError for what it cannot express (NaN, 2**53, lone surrogates)."""
     try:
-        return rfc8785.dumps(value)
+        return _COMPACT.encode(value).encode() if _is_plain(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise ValueError(f"not canonical JSON: {error}") from error
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the standard library's writer gives the canonical bytes: three times as fast, and most values are so.
+
+    It spells floats otherwise and sorts keys by code points instead of UTF-16 units.
+    """
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(-_INTEGER_MAX <= value <= _INTEGER_MAX)
+    if kind is dict:
+        return all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())
+    return kind in (list, tuple) and all(map(_is_plain, value))
 
 
 def is_sha256_hex(text: object) -> bool:

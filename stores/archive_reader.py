@@ -103,18 +103,29 @@ class Archive:
 
     def versions(self) -> Iterator[ArchivedVersion]:
         """In order; each line is checked for itself."""
+        for number, line in enumerate(self._lines(), start=1):
+            yield parse_version_line(line, f"{VERSIONS_NAME}, line {number}")
+
+    def version_ids(self) -> Iterator[tuple[UUID, UUID]]:
+        """(version, memory) of each line; `check` has seen them."""
+        for line in self._lines():
+            value = strict_json.parse_object(line)
+            yield UUID(hex=value["id"][-32:]), UUID(hex=value["memory_id"][-32:])
+
+    def _lines(self) -> Iterator[bytes]:
+        """Without their line feeds."""
         member = self._members[VERSIONS_NAME]
         offset, end, number = member.offset, member.offset + member.size, 0
         while offset < end:
             number += 1
             self._tar.seek(offset)
             line = self._tar.readline(min(VERSION_LINE_BYTES_MAX, end - offset))
-            where = f"{VERSIONS_NAME}, line {number}"
             if not line.endswith(b"\n"):
                 raise archive_refused(
-                    where, f"It does not end within {VERSION_LINE_BYTES_MAX} bytes, or not at all."
+                    f"{VERSIONS_NAME}, line {number}",
+                    f"It does not end within {VERSION_LINE_BYTES_MAX} bytes, or not at all.",
                 )
-            yield parse_version_line(line[:-1], where)
+            yield line[:-1]
             offset += len(line)
 
     def content(self, content_sha256: str) -> str:

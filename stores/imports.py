@@ -132,9 +132,9 @@ def _map_taken_ids(archive: Archive) -> IdMap:
     id_map = IdMap()
     if MemoryStore.objects.filter(id=archive.store.id).exists():
         id_map.store[archive.store.id] = ids.new_id()
-    for batch in batched(archive.versions(), LOOKUP_ROWS):
-        _map_taken(id_map.versions, [version.id for version in batch], _taken_versions)
-        memory_ids = {version.memory_id for version in batch} - id_map.memories.keys()
+    for batch in batched(archive.version_ids(), LOOKUP_ROWS):
+        _map_taken(id_map.versions, [version_id for version_id, _ in batch], _taken_versions)
+        memory_ids = {memory_id for _, memory_id in batch} - id_map.memories.keys()
         _map_taken(id_map.memories, sorted(memory_ids), _taken_memories)
     return id_map
 
