@@ -103,7 +103,10 @@ class Memory(models.Model):
     frozen_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["store", "path_key"], name="memory_store_path")]
+        constraints = [
+            models.UniqueConstraint(fields=["store", "path_key"], name="memory_store_path"),
+            models.UniqueConstraint(fields=["project", "id"], name="memory_project_id"),
+        ]
 
     @property
     def wire_id(self) -> str:

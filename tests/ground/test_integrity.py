@@ -260,6 +260,7 @@ def bad_path(house: House) -> list[str]:
 @breaks("memory_tenancy")
 def foreign_memory(house: House) -> list[str]:
     drop_links(MEMORIES)
+    drop_links("stores_memoryindex")
     house.set_memory(house.kept, "project_id = %s", house.stranger.project.id)
     return [house.kept]
 
@@ -274,7 +275,10 @@ def foreign_version(house: House) -> list[str]:
 @breaks("store_tenancy")
 def foreign_store(house: House) -> list[str]:
     drop_links(STORES)
-    run_sql("UPDATE stores_memoryindex SET environment_id = %s", [house.stranger.development.id])
+    run_sql(
+        "UPDATE stores_memoryindex SET environment_id = %s WHERE store_id = %s",
+        [house.stranger.development.id, key_of(house.store)],
+    )
     house.set_store("environment_id = %s", house.stranger.development.id)
     return [house.store]
 

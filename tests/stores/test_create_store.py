@@ -115,11 +115,11 @@ def test_at_the_limit(call: Caller, fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("fields", ONE_PAST, ids=range(len(ONE_PAST)))
-def test_one_past_the_limit(call: Caller, fields: dict[str, Any]) -> None:
+def test_one_past_the_limit(tenant: Tenant, call: Caller, fields: dict[str, Any]) -> None:
     refused = call("POST", STORES, {"name": "n"} | fields)
     assert refused.refusal == (400, "invalid_request_error", None)
     assert refused.message.startswith(f"{next(iter(fields))}: ")
-    assert not MemoryStore.objects.exists()
+    assert not tenant.project.memory_stores.exists()
 
 
 MALFORMED: list[Any] = [
@@ -144,10 +144,10 @@ MALFORMED: list[Any] = [
 
 
 @pytest.mark.parametrize("body", MALFORMED, ids=repr)
-def test_a_malformed_body_is_refused_and_creates_nothing(call: Caller, body: Any) -> None:
+def test_a_malformed_body_is_refused_and_creates_nothing(tenant: Tenant, call: Caller, body: Any) -> None:
     refused = call("POST", STORES, body)
     assert (refused.status, refused.error_type) == (400, "invalid_request_error")
-    assert not MemoryStore.objects.exists()
+    assert not tenant.project.memory_stores.exists()
 
 
 def test_a_store_past_the_quota_of_its_environment_is_refused(call: Caller, settings: Any) -> None:

@@ -1,0 +1,113 @@
+"""The database refuses too: a row of one project cannot name a row of another, whatever SQL is run."""
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from psycopg.types.json import Jsonb
+
+from tests.authorization.conftest import Plots
+from tests.authorization.snapshots import columns_by_table, undone
+
+# What links two tables of tenants without the project in the key, and why that is enough.
+SIMPLE_KEYS: dict[str, str] = {}
+# Tables that no plot has rows of, and why.
+EMPTY_TABLES: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    name: str
+    table: str
+    columns: list[str]
+    parent: str
+    parent_columns: list[str]
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Column -> the parent's column, without the project's."""
+        pairs = zip(self.columns, self.parent_columns, strict=True)
+        return {column: parent_column for column, parent_column in pairs if column != "project_id"}
+
+
+def foreign_keys() -> list[ForeignKey]:
+    """Between tables whose rows both name their project."""
+    tenants = columns_by_table()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT conname, conrelid::regclass::text, {_columns('conkey', 'conrelid')}, "
+            f"confrelid::regclass::text, {_columns('confkey', 'confrelid')} "
+            "FROM pg_constraint WHERE contype = 'f' ORDER BY conname"
+        )
+        found = [ForeignKey(*row) for row in cursor.fetchall()]
+    return [key for key in found if key.table in tenants and key.parent in tenants]
+
+
+def _columns(numbers: str, table: str) -> str:
+    return (
+        f"(SELECT array_agg(attname::text ORDER BY place) FROM unnest({numbers}) WITH ORDINALITY AS k (number, place) "
+        f"JOIN pg_attribute ON attrelid = {table} AND attnum = number)"
+    )
+
+
+@pytest.mark.django_db
+def test_every_link_between_rows_of_tenants_carries_the_project() -> None:
+    simple = {key.name for key in foreign_keys() if "project_id" not in key.columns}
+    assert simple == SIMPLE_KEYS.keys()
+
+
+def test_a_row_cannot_name_a_row_of_another_project(plots: Plots) -> None:
+    keys = [key for key in foreign_keys() if "project_id" in key.columns]
+    assert len(keys) >= 6
+    refused = {
+        key.name for key in keys if key.table not in EMPTY_TABLES and attach_across(key, plots) == key.name
+    }
+    assert refused == {key.name for key in keys if key.table not in EMPTY_TABLES}
+
+
+def attach_across(key: ForeignKey, plots: Plots) -> str | None:
+    """The constraint that refuses a row of mine naming a row of the other project; None when nothing does."""
+    mine, theirs = plots.mine.tenant.project.id, plots.other_project.tenant.project.id
+    row = row_of(key.table, mine)
+    own_parent = {column: row[column] for column in key.links}
+    foreign_row = row_of(key.parent, theirs)
+    foreign_parent = {column: foreign_row[parent_column] for column, parent_column in key.links.items()}
+    assert attach(key, row, own_parent) is None, f"{key.name}: refused for a row of the own project too"
+    return attach(key, row, foreign_parent)
+
+
+def attach(key: ForeignKey, row: dict[str, Any], values: dict[str, Any]) -> str | None:
+    """The constraint that refuses a copy of the row with these values in place of the row."""
+    changed = row | values
+    if "number" in row:
+        changed |= {"id": str(uuid.uuid4()), "number": 2**62}  # a second row: these cannot be taken away
+    with undone(), connection.cursor() as cursor:
+        try:
+            with transaction.atomic():
+                if "number" not in row:
+                    taken = " AND ".join(f"{column} = %s" for column in values)  # by a row that is to go too
+                    cursor.execute(
+                        f"DELETE FROM {key.table} t WHERE to_jsonb(t) = %s OR ({taken})",
+                        [Jsonb(row), *values.values()],
+                    )
+                cursor.execute(
+                    f"INSERT INTO {key.table} SELECT (jsonb_populate_record(NULL::{key.table}, %s)).*",
+                    [Jsonb(changed)],
+                )
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        except IntegrityError as error:
+            return str(error.__cause__.diag.constraint_name)  # type: ignore[union-attr]
+    return None
+
+
+def row_of(table: str, project_id: uuid.UUID) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT to_jsonb(t)::text FROM {table} t WHERE project_id = %s ORDER BY 1 LIMIT 1", [project_id]
+        )
+        found = cursor.fetchone()
+    assert found, f"{table} has no row of the plot: make one in plots.py, or list the table"
+    return dict(json.loads(found[0]))

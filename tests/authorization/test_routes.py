@@ -1,0 +1,100 @@
+"""Every URL of the hub is an operation of the document, or stands on a written list."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from memoryhub.api import HubView
+from tests.documented import METHODS, documented_operations
+from tests.world import Tenant
+
+# Anyone may ask these, and each says why.
+OPEN_ROUTES = {
+    "/healthz": "a load balancer has no key; it tells nothing but that the process serves",
+    "/readyz": "the same; causes name parts of the hub, never what it holds",
+    "/metrics": "Prometheus has no key; counts by operation and status, no tenant in them",
+    "/openapi.yaml": "clients read it before they have a key; it is the same for every hub",
+    "/sign-in": "the way in",
+    "/sign-in/{token}": "the way in, by a secret",
+    "/invitations/{token}": "joining, by a secret",
+    "/docs": "the documentation is that of every hub",
+    "/docs/api": "the documentation is that of every hub",
+    "/docs/{name}": "the documentation is that of every hub",
+}
+# Pages that show nothing without a signed-in person: they send everybody else to the sign-in page.
+CONSOLE_ROUTES = {"/", "/sign-out", "/account/password"}
+
+
+def routes() -> Iterator[tuple[str, Any]]:
+    """(URL with parameters as in the document, view) of every route, included ones too."""
+    yield from _walk(get_resolver(), "/")
+
+
+def _walk(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, Any]]:
+    for pattern in resolver.url_patterns:
+        url = prefix + _documented_form(str(pattern.pattern))
+        if isinstance(pattern, URLResolver):
+            yield from _walk(pattern, url)
+        else:
+            assert isinstance(pattern, URLPattern)
+            yield url, pattern.callback
+
+
+def _documented_form(route: str) -> str:
+    """`<str:store_id>` as `{store_id}`."""
+    assert not route.startswith("^"), f"{route}: a regular expression cannot be told from another route"
+    parts = route.replace(">", "<").split("<")
+    return "".join(
+        part if index % 2 == 0 else "{" + part.rpartition(":")[2] + "}" for index, part in enumerate(parts)
+    )
+
+
+def test_every_url_is_documented_or_listed() -> None:
+    documented = {operation.path for operation in documented_operations()}
+    served = {url for url, _ in routes()}
+    assert served - documented - OPEN_ROUTES.keys() - CONSOLE_ROUTES == set()
+    assert (documented | OPEN_ROUTES.keys() | CONSOLE_ROUTES) - served == set(), "listed, and not served"
+
+
+def test_every_method_of_an_api_view_is_a_documented_operation() -> None:
+    documented = {(operation.path, operation.method) for operation in documented_operations()}
+    served = {
+        (url, method.upper())
+        for url, view in routes()
+        if url.startswith("/v1/")
+        for method in METHODS
+        if hasattr(view.view_class, method)
+    }
+    assert served == documented
+
+
+def test_every_url_below_v1_goes_through_the_one_door() -> None:
+    views = [(url, view.view_class) for url, view in routes() if url.startswith("/v1/")]
+    assert [url for url, view in views if not issubclass(view, HubView)] == []
+    replaced = {"dispatch", "_serve", "authenticate", "allowed"}
+    assert [
+        url for url, view in views if any(replaced & vars(base).keys() for base in _own_bases(view))
+    ] == []
+
+
+def _own_bases(view: type) -> list[type]:
+    return [base for base in view.__mro__ if issubclass(base, HubView) and base is not HubView]
+
+
+@pytest.mark.parametrize("url", sorted(CONSOLE_ROUTES))
+def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) -> None:
+    answer = Client().get(url)
+    assert answer.status_code in (302, 405), answer.status_code
+    assert answer.status_code == 405 or answer["Location"].startswith("/sign-in")
+    assert tenant.project.name.encode() not in answer.content
+
+
+@pytest.mark.parametrize("url", sorted(OPEN_ROUTES))
+def test_an_open_route_tells_nothing_of_a_tenant(tenant: Tenant, url: str) -> None:
+    answer = Client().get(url.format(token="unknown", name="settings"))
+    content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    for secret in (tenant.project.name, tenant.owner.email, tenant.project.wire_id, tenant.key):
+        assert secret.encode() not in content
