@@ -1,0 +1,72 @@
+"""docs/permissions.md, made from the table of rights:  ./hub run python -m tools.permissions"""
+
+from pathlib import Path
+
+from memoryhub.operations import OPERATIONS, ROLES, SCOPES, Operation
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "permissions.md"
+OPENING = """# Permissions
+
+A credential carries scopes. An operation is allowed when it names one of them; this page is made from the table that the
+hub itself checks.
+
+| scope | what it is for |
+|---|---|
+| `admin` | everything in its environment; a key of the whole project: everything in the project |
+| `host` | the trusted application: writes memory for its users |
+| `review` | decides what becomes reviewed memory |
+| `agent` | one agent: the stores named on the key, with the access named there, and nothing else |
+| `worker` | the routes of the work queue, and nothing else |
+| `read` | looks, and changes nothing |
+
+A key belongs to one environment or to the whole project. What lies outside, and for an agent every store its key
+does not name, does not exist for it: the answer is 404, the same as for an id that never was. Inside, what no scope of the
+key allows is answered with 403.
+
+An agent's key names its stores with `read_only` or `read_write` access; its writes to a `read_only` store, and to what is
+frozen, are answered with 403.
+"""
+
+
+def page() -> str:
+    return "\n".join([OPENING, *_roles(), "", *_operations(), ""])
+
+
+def _roles() -> list[str]:
+    return [
+        "## Roles",
+        "",
+        "A person's role in a project is a set of scopes over all its environments.",
+        "",
+        "| role | scopes |",
+        "|---|---|",
+        *(
+            f"| {role} | {', '.join(f'`{scope}`' for scope in SCOPES if scope in scopes)} |"
+            for role, scopes in ROLES.items()
+        ),
+    ]
+
+
+def _operations() -> list[str]:
+    return [
+        "## Operations",
+        "",
+        "`*`: only a credential of the whole project.",
+        "",
+        f"| operation | {' | '.join(SCOPES)} |",
+        f"|---|{'---|' * len(SCOPES)}",
+        *(_row(operation) for operation in OPERATIONS.values()),
+    ]
+
+
+def _row(operation: Operation) -> str:
+    cells = ["yes" if scope in operation.scopes else "" for scope in SCOPES]
+    return f"| `{operation.name}`{' *' if operation.whole_project else ''} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
