@@ -1,8 +1,10 @@
 """How a process keeps its database connections. Imports nothing of Django: the settings read it."""
 
+import select
 from contextlib import suppress
 from typing import Any
 
+import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 WAIT_SECONDS_MAX = 5
@@ -20,7 +22,20 @@ def pool_options(size: int) -> dict[str, Any]:
         "timeout": WAIT_SECONDS_MAX,
         "reconnect_timeout": RECONNECT_SECONDS,
         "reconnect_failed": begin_again,
+        "check": check_open,
     }
+
+
+def check_open(connection: psycopg.Connection[Any]) -> None:
+    """Before each use: raises OperationalError for a connection that the server has closed.
+
+    An ended connection can be read from at once, an idle one cannot, so a good one costs no round trip. One that has
+    something to say may still be good (the server tells of changed settings too), so it is asked.
+    """
+    unread = select.poll()
+    unread.register(connection.fileno(), select.POLLIN)
+    if unread.poll(0):
+        ConnectionPool.check_connection(connection)
 
 
 def begin_again(pool: ConnectionPool[Any]) -> None:

@@ -1,0 +1,58 @@
+"""A connection is looked at before each use, and a good one is not asked."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import connection as django_connection
+
+from memoryhub.database_pool import check_open
+
+type Connection = psycopg.Connection[tuple[object, ...]]
+
+
+@pytest.fixture
+def connect(db: None) -> Iterator[Connection]:
+    """A connection of its own to the test's database."""
+    parameters = django_connection.get_connection_params()
+    wanted = {
+        name: parameters[name]
+        for name in ("host", "port", "user", "password", "dbname")
+        if name in parameters
+    }
+    with psycopg.connect(**wanted, autocommit=True) as made:
+        yield made
+
+
+def last_query(of: Connection) -> object:
+    with django_connection.cursor() as cursor:
+        cursor.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", [of.info.backend_pid])
+        return cursor.fetchone()[0]
+
+
+def test_a_good_connection_is_not_asked(connect: Connection) -> None:
+    connect.execute("SELECT 'the last question'")
+    check_open(connect)
+    assert last_query(connect) == "SELECT 'the last question'"
+
+
+def test_a_connection_that_the_server_closed_is_refused(connect: Connection) -> None:
+    with django_connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [connect.info.backend_pid])
+    with pytest.raises(psycopg.OperationalError):
+        check_open(connect)
+
+
+def test_a_connection_closed_here_is_refused(connect: Connection) -> None:
+    connect.close()
+    with pytest.raises(psycopg.OperationalError):
+        check_open(connect)
+
+
+def test_a_connection_with_unread_news_is_asked_and_kept(connect: Connection) -> None:
+    connect.execute("LISTEN news")
+    with psycopg.connect(connect.info.dsn, password=connect.info.password, autocommit=True) as other:
+        other.execute("NOTIFY news")
+    check_open(connect)
+    assert last_query(connect) == ""
+    assert connect.execute("SELECT 1").fetchone() == (1,)
