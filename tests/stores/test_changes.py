@@ -190,9 +190,7 @@ def test_a_writer_that_gives_up_holds_nothing_back(live: LiveHub, live_tenant: T
         assert [entry["path"] for entry in changes(call, shelf)["data"]] == ["/high"]
 
 
-def test_a_reader_waits_within_its_bound_and_makes_no_writer_wait(
-    live: LiveHub, live_tenant: Tenant
-) -> None:
+def test_a_reader_waits_within_its_bound_and_makes_no_writer_wait(live: LiveHub, live_tenant: Tenant) -> None:
     shelf, call = new_shelf(live_tenant), live.caller(live_tenant.key)
     memory = shelf.put("/a", "one")
     seen = changes(call, shelf)["last_sequence"]
