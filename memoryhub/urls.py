@@ -5,6 +5,7 @@ from django.urls import include, path
 from memoryhub import status_api
 
 urlpatterns = [
+    path("", include("stores.urls")),  # first, as most requests are for it and patterns are tried in order
     path("healthz", status_api.healthz),
     path("readyz", status_api.readyz),
     path("metrics", status_api.prometheus),
@@ -12,7 +13,6 @@ urlpatterns = [
     path("", include("memoryhub.console_urls")),
     path("", include("memoryhub.ground_urls")),
     path("", include("memoryhub.audit_urls")),
-    path("", include("stores.urls")),
 ]
 
 handler400 = "memoryhub.problems.bad_request"
