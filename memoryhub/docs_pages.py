@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from memoryhub import openapi
 
 # The order of the contents page; what is not named here follows by title.
-FIRST_PAGES = ("quickstart", "concepts", "api", "errors", "permissions", "settings", "operations")
+FIRST_PAGES = ("quickstart", "concepts", "api", "sdk", "errors", "permissions", "settings", "operations")
 _LINK_TO_PAGE = re.compile(r'href="(?:\./)?([a-z-]+)\.md(#[^"]*)?"')
 
 

@@ -4,6 +4,7 @@ Only their registries are reached. Without them the test that needs the SDK fail
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -42,6 +43,12 @@ def typescript_project() -> Path:
     project = _once(CACHE / name, _install_typescript)
     shutil.copy(TYPESCRIPT / "walk.mjs", project)
     return project
+
+
+def typescript_dependencies() -> dict[str, str]:
+    """Package name -> exact version."""
+    wanted: dict[str, str] = json.loads((TYPESCRIPT / "package.json").read_bytes())["dependencies"]
+    return wanted
 
 
 def _install_typescript(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_lock_names_no_registry() -> None:
     assert "resolved" not in lock and "://" not in lock
     locked = json.loads(lock)["packages"]
     assert all("integrity" in package for name, package in locked.items() if name)
-    wanted = json.loads((packages.TYPESCRIPT / "package.json").read_text())["dependencies"]
+    wanted = packages.typescript_dependencies()
     assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
