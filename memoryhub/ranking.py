@@ -223,7 +223,7 @@ WITH found AS (
     SELECT {idfs} FROM (SELECT {counts} FROM scanned) AS counted, size
 ), own AS MATERIALIZED (
     SELECT {table.key}{place}, {_TF_SCALE} * ({tf_idf})
-           / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length / mean)) AS score
+           / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / mean)) AS score
       FROM scanned, weight, size WHERE kept ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
 )"""  # noqa: S608 - names of columns and numbers; every value is a parameter
 
