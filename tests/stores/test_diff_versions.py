@@ -102,6 +102,9 @@ WORST = {
 }
 
 
+NOISE_SECONDS = 0.03  # caches that no longer hold the lines; a quadratic search takes minutes
+
+
 def cpu_seconds(before: str, after: str) -> float:
     """The least of five."""
     taken = []
@@ -118,9 +121,8 @@ def test_time_grows_no_faster_than_the_texts(worst: str) -> None:
     for count in (6_250, 12_500, 25_000):
         old, new = WORST[worst](count)
         seconds.append(cpu_seconds("".join(old), "".join(new)))
-    assert max(seconds) < 2
-    ratios = [later / earlier for earlier, later in zip(seconds, seconds[1:], strict=False)]
-    assert max(ratios) <= 2.6, ratios  # 2.3 is the goal; the rest is the machine's noise
+    for earlier, later in zip(seconds, seconds[1:], strict=False):
+        assert later <= 2.3 * earlier + NOISE_SECONDS, seconds
 
 
 def test_past_the_work_bound_the_middle_is_one_replaced_block() -> None:
