@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from django.conf import settings
 from django.db import connections
 
 from tests.answers import Answer, Call
@@ -46,7 +47,8 @@ def run_together(works: Sequence[Work], *, meanwhile: Work = lambda: None) -> No
         except BaseException as error:
             failures.insert(0, error)
         finally:
-            connections.close_all()  # of this thread, for callers in this process
+            if settings.configured:  # else every caller is outside this process
+                connections.close_all()
 
     threads = [threading.Thread(target=run, args=[work], daemon=True) for work in works]
     for thread in threads:

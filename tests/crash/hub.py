@@ -117,6 +117,7 @@ class CrashHub:
             "DATABASE_URL": self.postgres.url(),
             "REDIS_URL": self.queue.url(),
             "MEMORYHUB_DATABASE_POOL_SIZE": "0",
+            "MEMORYHUB_LOG_LEVEL": "WARNING",
         }
         return subprocess.Popen(
             [sys.executable, "-m", "tests.crash.inside", command],

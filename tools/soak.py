@@ -1,0 +1,166 @@
+"""`./hub soak [NAME] [--seeds N] [--seconds S] [--first SEED]`: the long runs of the tests, on a hub of their own.
+
+  updates   16 clients over two web processes, 20,000 calls to three memories, with both checkers
+  crashes   kill -9, pauses and ended connections at random moments, 30 s for each seed
+  chain     the same with two sealers of the audit trail at work, killed with the rest
+  disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
+
+Prints a line for each run, and the seed and the faults of every one that failed; exits 1 when one did.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.answers import Call
+from tests.concurrency.clients import race_updates
+from tests.crash.crashes import Crashes, run_crashes
+from tests.crash.disk import FULL_DISK, SETTINGS, small_disk
+from tests.crash.hub import CrashHub
+
+UPDATE_CALLS = 20_000
+UPDATE_CLIENTS = 16
+REFUSED_SHARE_MIN = 0.25
+COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
+
+
+@dataclass(frozen=True)
+class Result:
+    seed: int
+    harms: int
+    acknowledged: int
+    refused: int
+    lost: int
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Soak:
+    """`seeds` and `seconds` are the defaults; `run` takes a hub, a seed and the seconds."""
+
+    seeds: int
+    seconds: float
+    run: Callable[[CrashHub, int, float], Result]
+    on_small_disk: bool = False
+
+
+def soak_updates(hub: CrashHub, seed: int, seconds: float) -> Result:
+    calls: list[Call] = [hub.caller() for _ in range(UPDATE_CLIENTS)]
+    race = race_updates(calls, paths=3, calls=UPDATE_CALLS, seed=seed)
+    faults = [*race.faults, *hub.find_half_changes()]
+    if race.refused_share < REFUSED_SHARE_MIN:
+        faults.append(f"no race: {race.refused_share:.0%} were refused")
+    if race.lost:
+        faults.append(f"{race.lost} calls got no answer: {dict(race.statuses)}")
+    return Result(seed, 0, race.acknowledged, race.refused, race.lost, faults)
+
+
+def soak_crashes(hub: CrashHub, seed: int, seconds: float) -> Result:
+    return _result(run_crashes(hub, seconds=seconds, seed=seed))
+
+
+def soak_chain(hub: CrashHub, seed: int, seconds: float) -> Result:
+    return _result(run_crashes(hub, seconds=seconds, seed=seed, sealers=2))
+
+
+def soak_disk(hub: CrashHub, seed: int, seconds: float) -> Result:
+    run = run_crashes(hub, seconds=seconds, seed=seed, harms=FULL_DISK, again_seconds_max=10)
+    result = _result(run)
+    if not run.race.statuses[503]:
+        result.faults.append("no write met the full disk")
+    return result
+
+
+def _result(run: Crashes) -> Result:
+    race = run.race
+    return Result(run.seed, run.harms.total(), run.acknowledged, race.refused, race.lost, run.faults)
+
+
+SOAKS: dict[str, Soak] = {
+    "updates": Soak(1, 0, soak_updates),
+    "crashes": Soak(60, 30, soak_crashes),
+    "chain": Soak(10, 30, soak_chain),
+    "disk": Soak(5, 30, soak_disk, on_small_disk=True),
+}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="./hub soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("name", nargs="?", choices=SOAKS)
+    parser.add_argument("--seeds", type=int, help="how many runs of each")
+    parser.add_argument("--seconds", type=float, help="how long each run is harmed")
+    parser.add_argument("--first", type=int, help="the first seed, to repeat a run; the others follow it")
+    options = parser.parse_args(arguments)
+    names = [options.name] if options.name else list(SOAKS)
+    print(" ".join(f"{column:>12}" for column in COLUMNS))
+    failed = sum(run_soak(name, options) for name in names)
+    print(f"soak: {failed} failed" if failed else "soak: all passed")
+    return 1 if failed else 0
+
+
+def run_soak(name: str, options: argparse.Namespace) -> int:
+    """How many of its runs failed."""
+    soak = SOAKS[name]
+    if soak.on_small_disk and (sys.platform != "linux" or os.geteuid() != 0):
+        print(f"{name:>12} left out: it mounts a disk, for which it must be root on Linux")
+        return 0
+    first = random.randrange(10**9) if options.first is None else options.first
+    failed = 0
+    with own_hub(on_small_disk=soak.on_small_disk) as hub:
+        for seed in range(first, first + (options.seeds or soak.seeds)):
+            failed += not run_seed(name, soak, hub, seed, options.seconds or soak.seconds)
+    return failed
+
+
+def run_seed(name: str, soak: Soak, hub: CrashHub, seed: int, seconds: float) -> bool:
+    """Whether it passed."""
+    began = time.monotonic()
+    try:
+        result = soak.run(hub, seed, seconds)
+    except AssertionError as error:
+        result = Result(seed, 0, 0, 0, 0, [str(error)])
+    took = f"{time.monotonic() - began:.0f}"
+    cells = (
+        name,
+        seed,
+        took,
+        result.harms,
+        result.acknowledged,
+        result.refused,
+        result.lost,
+        len(result.faults),
+    )
+    print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
+    for fault in result.faults:
+        print(f"    seed {seed}: {fault}")
+    return not result.faults
+
+
+@contextmanager
+def own_hub(*, on_small_disk: bool) -> Iterator[CrashHub]:
+    if on_small_disk:
+        with small_disk() as folder, _started(CrashHub(folder, settings=SETTINGS)) as hub:
+            yield hub
+    else:
+        with _started(CrashHub()) as hub:
+            yield hub
+
+
+@contextmanager
+def _started(hub: CrashHub) -> Iterator[CrashHub]:
+    try:
+        hub.start()
+        yield hub
+    finally:
+        hub.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
