@@ -1,4 +1,4 @@
-"""Columns whose value the database makes: commit-ordered numbers, its own clock, its transaction id."""
+"""Columns whose value the database makes: the numbers of a sequence, its own clock."""
 
 from typing import Any
 
@@ -21,18 +21,3 @@ class NextNumber(Func):
 
     def __init__(self, sequence: str, **extra: Any) -> None:
         super().__init__(models.Value(sequence), **extra)
-
-
-class TransactionField(models.Field):  # type: ignore[type-arg]
-    """The 64-bit id of the writing transaction: feeds return only rows older than every running one."""
-
-    def db_type(self, connection: Any) -> str:
-        return "xid8"
-
-    def from_db_value(self, value: Any, expression: Any, connection: Any) -> int | None:
-        return None if value is None else int(value)
-
-
-class CurrentTransaction(Func):
-    template = "pg_current_xact_id()"
-    output_field = TransactionField()

@@ -114,7 +114,7 @@ def issue_key(
     secret = new_token()
     key = ApiKey.objects.create(
         project_id=actor.project_id,
-        environment=Environment.objects.filter(id=environment_id).first(),
+        environment=Environment.objects.get(id=environment_id) if environment_id else None,
         name=name,
         scopes=sorted(set(scopes)),
         secret_sha256=token_sha256(secret),

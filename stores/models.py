@@ -9,7 +9,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
 from memoryhub import ids
-from memoryhub.columns import ClockTimestamp, CurrentTransaction, NextNumber, TransactionField
+from memoryhub.columns import ClockTimestamp, NextNumber
 from memoryhub.models import Environment, Project
 
 
@@ -40,11 +40,10 @@ class MemoryStore(models.Model):
 
 
 class MemoryVersion(models.Model):
-    """One accepted change. `number` orders the versions of a store; `transaction` tells feeds what has settled."""
+    """One accepted change. `number` orders the versions of a store."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     number = models.BigIntegerField(db_default=NextNumber("stores_version_number"), unique=True)
-    transaction = TransactionField(db_default=CurrentTransaction())
     project = models.ForeignKey(
         Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
     )

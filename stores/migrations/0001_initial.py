@@ -65,7 +65,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=memoryhub.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('number', models.BigIntegerField(db_default=memoryhub.columns.NextNumber('stores_version_number'), unique=True)),
-                ('transaction', memoryhub.columns.TransactionField(db_default=memoryhub.columns.CurrentTransaction())),
                 ('memory_id', models.UUIDField()),
                 ('operation', models.CharField(max_length=8)),
                 ('path', models.TextField(null=True)),
@@ -118,5 +117,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='memory',
             constraint=models.UniqueConstraint(fields=('store', 'path_key'), name='memory_store_path'),
+        ),
+        migrations.AddConstraint(
+            model_name='memory',
+            constraint=models.UniqueConstraint(fields=('project', 'id'), name='memory_project_id'),
         ),
     ]

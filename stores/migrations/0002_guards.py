@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             "stores_memoryindex", ["project_id", "store_id"], "stores_memorystore", on_delete="CASCADE"
         ),
         composite_foreign_key(
-            "stores_memoryindex", ["memory_id"], "stores_memory", parent_columns=["id"], on_delete="CASCADE"
+            "stores_memoryindex", ["project_id", "memory_id"], "stores_memory", on_delete="CASCADE"
         ),
         refuse_changes("stores_memoryversion", unless_update=REDACTED, unless_delete=STORE_GONE),
         # A query reads the terms of every row that matches: up to the size of a page they stand in the row itself,
