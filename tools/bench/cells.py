@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tools.bench.plans import Create, Delete, Get, ListPage, Plan, Target, Update
+from tools.bench.plans import Create, Delete, Get, ListPage, Plan, Search, Target, Update
 
 SMALL, LARGE = 10, 2_000
 CLIENTS = (1, 8)
@@ -19,6 +19,7 @@ class Cell:
     size: int
     cycles: int = 1
     steps_max: int = 1_000_000  # of all clients together
+    has_floor: bool = True
 
     def plan_name(self, operation: str) -> str:
         return f"{operation} at {self.size}"
@@ -29,7 +30,8 @@ def all_cells() -> list[Cell]:
     for size in (SMALL, LARGE):
         cells += [Cell((name,), size) for name in ("get", "update", "list")]
         cells.append(Cell(("create", "delete"), size, cycles=3, steps_max=ROOM))
-    return [*cells, Cell((OWN_STORES,), SMALL)]
+    # What a search executes depends on the words it finds, so its statements cannot be replayed for others.
+    return [*cells, Cell((OWN_STORES,), SMALL), Cell(("search",), LARGE, has_floor=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Targets:
                 f"get at {size}": Get(target, client),
                 f"update at {size}": Update(target, client),
                 f"list at {size}": ListPage(target, client),
+                f"search at {size}": Search(target, client),
                 f"create at {size}": create,
                 f"delete at {size}": Delete(create),
             }

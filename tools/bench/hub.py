@@ -40,6 +40,7 @@ def started_postgres() -> Iterator[EmbeddedPostgres]:
     postgres = EmbeddedPostgres(folder)
     try:
         ensure_secrets(folder)
+        (folder / "static").mkdir()
         postgres.start()
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
@@ -58,8 +59,7 @@ def started_postgres() -> Iterator[EmbeddedPostgres]:
 def started_hub(postgres: EmbeddedPostgres) -> Iterator[Hub]:
     """The web server as `./hub up` starts it, on a free port, when all its processes serve."""
     metrics = postgres.data_dir / "run" / "metrics"
-    for folder in (metrics, postgres.data_dir / "static"):
-        folder.mkdir(parents=True, exist_ok=True)
+    metrics.mkdir(parents=True, exist_ok=True)
     settings = {
         "MALLOC_ARENA_MAX": "2",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),

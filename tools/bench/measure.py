@@ -11,14 +11,19 @@ from tools.bench.figures import Figure, Figures
 from tools.bench.hub import Hub
 
 SIDES: tuple[Side, ...] = ("floor", "hub")
+WARM_UP_SECONDS = 0.5
 START_SECONDS = 0.05  # for an order to reach every client
 
 
 def measure_all(hub: Hub, fleet: Fleet, cells: Sequence[Cell], *, rounds: int, seconds: float) -> Figures:
+    for cell in cells:  # so that nothing is done for the first time in the first round
+        _measure(hub, fleet, cell, max(CLIENTS), "hub", number=-1, seconds=WARM_UP_SECONDS)
     figures = Figures()
     for number in range(rounds):
         sides = SIDES if number % 2 else SIDES[::-1]
         for cell, clients, side in itertools.product(cells, CLIENTS, sides):
+            if side == "floor" and not cell.has_floor:
+                continue
             figures.taken += _measure(hub, fleet, cell, clients, side, number, seconds)
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
     return figures

@@ -8,11 +8,12 @@ import json
 import random
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import urlencode
 from uuid import UUID
 
 from memoryhub import ids
 from memoryhub.digests import sha256_hex
-from tools.bench.texts import make_text
+from tools.bench.texts import make_query, make_text
 
 TEXTS_PER_CLIENT = 32  # a client takes turns with them, so no write is a write of the same
 
@@ -80,6 +81,20 @@ class ListPage:
 
     def next_step(self) -> Step:
         return self.step
+
+    def note(self, step: Step, answer: Any) -> None: ...
+
+
+class Search:
+    """The ten best memories for three words, other words each time."""
+
+    def __init__(self, target: Target, client: int) -> None:
+        self.target = target
+        self.numbers = itertools.count(client * 1_000)
+
+    def next_step(self) -> Step:
+        asked = urlencode({"query": make_query(next(self.numbers)), "limit": 10})
+        return Step("GET", self.target.url(f"/memories/search?{asked}"), None, {})
 
     def note(self, step: Step, answer: Any) -> None: ...
 
