@@ -25,8 +25,11 @@ from memoryhub.errors import InvalidRequest, NotFound, PermissionRefused
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
+from memoryhub.snapshots import allow_seconds
 from stores.limits import METADATA_PAIRS_MAX
 from stores.models import MemoryStore
+
+DELETE_STATEMENT_SECONDS_MAX = 300
 
 
 def visible_stores(actor: Actor) -> QuerySet[MemoryStore]:
@@ -280,6 +283,7 @@ def delete_store(store_id: str, *, actor: Actor) -> str:
     """Remove the store, its memories and all their versions for good; its id. Raises: NotFound."""
     store = lock_store(store_id, actor)
     wire_id = store.wire_id
+    allow_seconds(DELETE_STATEMENT_SECONDS_MAX)  # 100,000 versions take 3 s
     MemoryStore.objects.filter(id=store.id).delete()  # the database removes what belongs to it
     audit.record(AuditAction.MEMORY_STORE_DELETED, wire_id, environment_id=store.environment_id, actor=actor)
     return wire_id

@@ -59,3 +59,16 @@ def test_a_missing_store_is_not_found(call: Caller) -> None:
 def test_a_body_with_a_field_is_refused(call: Caller, shelf: Shelf) -> None:
     assert call("DELETE", shelf.url(), {"force": True}).refusal == (400, "invalid_request_error", None)
     assert shelf.store
+
+
+def test_a_long_history_takes_its_time_to_go(call: Caller, shelf: Shelf) -> None:
+    memory = shelf.put()
+    copies = (
+        "INSERT INTO stores_memoryversion (id, project_id, store_id, memory_id, operation, path, content, "
+        "created_by_type, created_by_id) SELECT uuidv7(), %s, %s, %s, 'modified', '/a.md', 'x', 'user_actor', 'x' "
+        "FROM generate_series(1, 20000)"
+    )
+    run_sql(copies, [shelf.actor.project_id, shelf.store.id, memory.id])
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    run_sql("SET LOCAL statement_timeout = '200ms'")  # far less than it takes
+    assert call("DELETE", shelf.url()).status == 200
