@@ -52,7 +52,7 @@ class Soak:
 def soak_updates(hub: CrashHub, seed: int, seconds: float) -> Result:
     calls: list[Call] = [hub.caller() for _ in range(UPDATE_CLIENTS)]
     race = race_updates(calls, paths=3, calls=UPDATE_CALLS, seed=seed)
-    faults = [*race.faults, *hub.find_half_changes()]
+    faults = [*race.faults, *hub.find_faults()]
     if race.refused_share < REFUSED_SHARE_MIN:
         faults.append(f"no race: {race.refused_share:.0%} were refused")
     if race.lost:

@@ -159,9 +159,8 @@ def run_crashes(
             sealer.communicate()
     call = hub.caller()  # the old one's connection may be to a process that was killed
     race = judge(call, store_id, memory_ids, recorder, editors, seed)
-    faults = [*race.faults, *_check_makers(call, store_id, makers), *hub.find_half_changes()]
+    faults = [*race.faults, *_check_makers(call, store_id, makers), *hub.find_faults()]
     faults += [f"{status} was answered" for status in race.statuses if status not in (0, 200, 409, 503)]
-    faults += hub.run_inside("verify")["faults"]
     acknowledged = race.acknowledged + sum(maker.made + maker.removed for maker in makers)
     return Crashes(seed, race, done, acknowledged, faults)
 

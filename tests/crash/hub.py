@@ -25,35 +25,6 @@ PROJECT_FOLDER = Path(__file__).resolve().parent.parent.parent
 PREPARE_SECONDS_MAX = 60.0
 ANSWER_AGAIN_SECONDS_MAX = 30.0
 
-# Each query finds rows that no sequence of whole changes can leave behind.
-HALF_CHANGES = {
-    "a head that is not its memory's newest version": """
-        SELECT m.id FROM stores_memory m JOIN stores_memoryversion v ON v.memory_id = m.id
-         GROUP BY m.id, m.head_id HAVING m.head_id <> (array_agg(v.id ORDER BY v.number DESC))[1]""",
-    "a head whose facts are not its version's": """
-        SELECT m.id FROM stores_memory m JOIN stores_memoryversion v ON v.id = m.head_id
-         WHERE (m.path, m.content_sha256, m.content_size_bytes) <> (v.path, v.content_sha256, v.content_size_bytes)""",
-    "a content that is not its digest's": """
-        SELECT id FROM stores_memoryversion WHERE content_sha256 <> encode(sha256(convert_to(content, 'UTF8')), 'hex')""",
-    "a memory without its search row": """
-        SELECT id FROM stores_memory WHERE id NOT IN (SELECT memory_id FROM stores_memoryindex)""",
-    "a search row without its memory": """
-        SELECT memory_id FROM stores_memoryindex WHERE memory_id NOT IN (SELECT id FROM stores_memory)""",
-    "a history that does not begin with its creation, or goes on after its end": """
-        SELECT memory_id FROM stores_memoryversion GROUP BY memory_id
-        HAVING (array_agg(operation ORDER BY number))[1] <> 'created' OR count(*) FILTER (WHERE operation = 'created') > 1
-            OR (bool_or(operation = 'deleted') AND (array_agg(operation ORDER BY number DESC))[1] <> 'deleted')""",
-    "a memory that lives after its end, or is gone without one": """
-        SELECT v.memory_id FROM stores_memoryversion v LEFT JOIN stores_memory m ON m.id = v.memory_id
-         GROUP BY v.memory_id HAVING (count(m.id) > 0) = bool_or(v.operation = 'deleted')""",
-    "a version without its audit row, or the reverse": """
-        SELECT coalesce(v.memory, a.memory)
-          FROM (SELECT 'mem_' || replace(memory_id::text, '-', '') AS memory, count(*) FROM stores_memoryversion GROUP BY 1) v
-          FULL JOIN (SELECT subject_id AS memory, count(*) FROM memoryhub_auditevent
-                      WHERE action IN ('memory.created', 'memory.updated', 'memory.deleted') GROUP BY 1) a USING (memory)
-         WHERE v.count IS DISTINCT FROM a.count""",
-}
-
 
 class CrashHub:
     def __init__(self, folder: Path | None = None, *, settings: Mapping[str, str] | None = None) -> None:
@@ -105,9 +76,9 @@ class CrashHub:
             cursor = connection.execute(query, values)
             return list(cursor.fetchall()) if cursor.description else []
 
-    def find_half_changes(self) -> list[str]:
-        found = {name: self.execute(query) for name, query in HALF_CHANGES.items()}
-        return [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
+    def find_faults(self) -> list[str]:
+        """What the database holds that no sequence of whole changes can leave behind."""
+        return [str(fault) for fault in self.run_inside("verify")["faults"]]
 
     # The hub's own code, in a process of its own.
 

@@ -65,4 +65,4 @@ def test_requests_work_again_soon_after_an_outage(crash_hub: CrashHub) -> None:
     later = [status for began, status in seen if began > back + AGAIN_SECONDS_MAX]
     assert len(later) >= CLIENTS
     assert set(later) == {200}
-    assert crash_hub.find_half_changes() == []
+    assert crash_hub.find_faults() == []
