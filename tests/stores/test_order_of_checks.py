@@ -45,6 +45,8 @@ def test_what_the_url_names_comes_before_the_scope_and_all_that_is_sent(
 ) -> None:
     for by in (call, tenant.caller("read")):
         for sent in (
+            {"body": {"path": "bad"}},
+            {"body": {"content": TOO_LONG}},
             {"raw": NOT_JSON},
             {"raw": TOO_LARGE},
             {"body": {"unknown": 1}},
