@@ -166,10 +166,13 @@ def check_scope(actor: Actor, wanted: Operation) -> None:
 
 
 def read_body(request: HttpRequest, *, bytes_max: int) -> bytes:
-    """The body's bytes, also of a chunked request. Raises: RequestTooLarge."""
+    """The body's bytes, also of a chunked request. Raises: RequestTooLarge, InvalidRequest for one that was cut off."""
     if request.META.get("CONTENT_LENGTH") or not request.META.get("wsgi.input_terminated"):
-        if int(request.META.get("CONTENT_LENGTH") or 0) > bytes_max:
+        announced = int(request.META.get("CONTENT_LENGTH") or 0)
+        if announced > bytes_max:
             raise body_too_large()
+        if len(request.body) < announced:  # else what arrived of a text would be taken for all of it
+            raise InvalidRequest(f"The body ended after {len(request.body)} of {announced} bytes.")
         return request.body
     raw: bytes = request.META["wsgi.input"].read(bytes_max + 1)
     if len(raw) > bytes_max:

@@ -21,7 +21,7 @@ if _metrics_folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     shutil.rmtree(_metrics_folder, ignore_errors=True)
     os.makedirs(_metrics_folder, mode=0o700)
 
-worker_class = "gthread"
+worker_class = "memoryhub.web_worker.WebWorker"
 workers = read_integer("MEMORYHUB_WEB_PROCESSES", 2, minimum=1, maximum=64)
 threads = read_integer("MEMORYHUB_WEB_THREADS", 8, minimum=1, maximum=64)
 preload_app = True  # loaded once, then forked: half the work of a start, and a lost process is back at once

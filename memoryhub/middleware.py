@@ -15,6 +15,7 @@ from memoryhub.request_context import set_request_id
 
 type GetResponse = Callable[[HttpRequest], HttpResponse]
 log = structlog.get_logger("memoryhub.requests")
+PROBED_BY_ADDRESS = frozenset({"/healthz", "/readyz", "/metrics"})  # load balancers know no name
 
 
 class RequestMiddleware:
@@ -47,6 +48,18 @@ class RequestMiddleware:
             status=response.status_code,
             ms=round(seconds * 1000, 1),
         )
+
+
+class HostMiddleware:
+    """Answers only for the hub's own names, so that no page of another site can reach it by a name of its own."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path not in PROBED_BY_ADDRESS:
+            request.get_host()  # raises DisallowedHost
+        return self.get_response(request)
 
 
 class _ConsoleOnly:

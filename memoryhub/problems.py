@@ -10,8 +10,9 @@ import structlog
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
+from gunicorn.http.errors import ParseException
 from psycopg import errors as postgres
 
 from memoryhub.errors import (
@@ -85,7 +86,7 @@ def json_response(body: Any, *, status: int = 200) -> HttpResponse:
 
 
 def translate(error: Exception) -> HubError | None:
-    """The hub's error for one of Django's or PostgreSQL's; None for a bug."""
+    """The hub's error for one of Django's, gunicorn's or PostgreSQL's; None for a bug."""
     if isinstance(error, HubError):
         return error
     if isinstance(error, Http404):
@@ -96,6 +97,8 @@ def translate(error: Exception) -> HubError | None:
         return InvalidRequest("The Host header names a host that this hub does not answer for.")
     if isinstance(error, SuspiciousOperation):
         return InvalidRequest("The request is malformed.")
+    if isinstance(error, UnreadablePostError | ParseException):
+        return InvalidRequest("The body could not be read to its end.")
     return _translate_database(error) if isinstance(error, DatabaseError | InterfaceError) else None
 
 
@@ -124,7 +127,7 @@ def body_too_large() -> RequestTooLarge:
     )
 
 
-def answer_exception(error: Exception, context: Any = None) -> HttpResponse:  # noqa: ARG001 - DRF's signature
+def answer_exception(error: Exception, context: Any = None) -> HttpResponse:
     """Any exception of an API view as its envelope; a bug is logged and answers 500."""
     translated = translate(error)
     if translated is None:

@@ -1,0 +1,55 @@
+"""gunicorn's threaded worker, with the hub's own answer to what gunicorn cannot parse.
+
+gunicorn quotes the bad bytes in a page of HTML; here nothing of a request comes back.
+"""
+
+from typing import Any
+
+from gunicorn import util
+from gunicorn.http.errors import (
+    ExpectationFailed,
+    InvalidResponseHeader,
+    InvalidResponseHeaderName,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+    UnsupportedTransferCoding,
+)
+from gunicorn.workers.gthread import ThreadWorker
+
+from memoryhub.errors import InvalidRequest
+from memoryhub.problems import answer_error
+
+STATUSES: dict[type[Exception], tuple[int, str]] = {
+    LimitRequestLine: (414, "URI Too Long"),
+    ExpectationFailed: (417, "Expectation Failed"),
+    LimitRequestHeaders: (431, "Request Header Fields Too Large"),
+    UnsupportedTransferCoding: (501, "Not Implemented"),
+}
+OUR_FAULT = (InvalidResponseHeader, InvalidResponseHeaderName)
+
+
+class WebWorker(ThreadWorker):  # type: ignore[misc]
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer a request that never reached the application. Anything but bad syntax is gunicorn's to report."""
+        if not isinstance(exc, ParseException) or isinstance(exc, OUR_FAULT):
+            super().handle_error(req, client, addr, exc)
+            return
+        self.log.warning("request refused: %s", type(exc).__name__)
+        try:
+            util.write_nonblock(client, refusal(exc))
+        except OSError:  # the other side has gone
+            self.log.debug("the refusal was not sent")
+
+
+def refusal(error: ParseException) -> bytes:
+    """The bytes of the answer."""
+    status, reason = STATUSES.get(type(error), (400, "Bad Request"))
+    body = answer_error(InvalidRequest("The request is malformed.")).content
+    lines = [
+        f"HTTP/1.1 {status} {reason}",
+        "Connection: close",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
