@@ -111,7 +111,8 @@ class Watch:
         pause = min(RESTART_SECONDS_MIN * 2**self.deaths_in_a_row, RESTART_SECONDS_MAX)
         self.deaths_in_a_row += 1
         self._start_at = time.monotonic() + pause
-        return f"{self.name} ended unexpectedly and is started again"
+        said = f"{self.name} ended unexpectedly and is started again"
+        return said if self.deaths_in_a_row == 1 else f"{said}; its log in the data folder's logs says why"
 
     def _start_again(self) -> str | None:
         self._start_at = None

@@ -15,6 +15,7 @@ WIRING = ("memoryhub.gunicorn_config",)  # read by gunicorn, in its own process
 
 def main() -> None:
     django.setup()
+    importlib.import_module("kombu.transport.redis")  # found by the name in a URL, when the worker starts
     names = []
     for room in sys.argv[1:]:
         package = importlib.import_module(room)
