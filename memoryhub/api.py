@@ -208,25 +208,29 @@ def check_content_type(request: HttpRequest, *wanted: str) -> str:
 def read_query(request: HttpRequest, shape: type[StrictSerializer]) -> dict[str, Any]:
     """Query values; unknown parameters are ignored, an empty value counts as absent (unless the field says otherwise)."""
     names, values = {}, {}
-    for name, field in _reader(shape).fields.items():
+    for name, field in _reader(shape, is_query=True).fields.items():
         source = names[name] = getattr(field, "query_name", None) or name
         if source not in request.GET:
             continue
         value = request.GET[source]
         if value != "" or getattr(field, "empty_is_a_value", False):
             values[name] = value
-    return read_shape(shape, values, names=names)
+    return read_shape(shape, values, names=names, is_query=True)
 
 
 def read_shape(
-    shape: type[StrictSerializer], values: Any, *, names: Mapping[str, str] | None = None
+    shape: type[StrictSerializer],
+    values: Any,
+    *,
+    names: Mapping[str, str] | None = None,
+    is_query: bool = False,
 ) -> dict[str, Any]:
     """Values checked against a shape: fields left out are absent from the result.
 
-    `names`: what the caller calls a field, where that differs. Raises: InvalidRequest.
+    `names`: what the caller calls a field, where that differs. `is_query`: every value is text. Raises: InvalidRequest.
     """
     try:
-        return cast(dict[str, Any], _reader(shape).run_validation(values))
+        return cast(dict[str, Any], _reader(shape, is_query=is_query).run_validation(values))
     except ValidationError as error:
         errors, names = cast(dict[str, Any], error.detail), names or {}
         raise InvalidRequest(
@@ -235,9 +239,9 @@ def read_shape(
 
 
 @cache
-def _reader(shape: type[StrictSerializer]) -> StrictSerializer:
+def _reader(shape: type[StrictSerializer], *, is_query: bool) -> StrictSerializer:
     """The one instance for all requests: reading leaves nothing in it, and to make one is to copy every field."""
-    return shape()
+    return shape(context={"is_query": is_query})
 
 
 def first_error(errors: Any, where: str = "") -> str:

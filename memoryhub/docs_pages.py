@@ -138,7 +138,8 @@ def _properties(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _shape_of(schema: dict[str, Any]) -> str | None:
     """The named shape that a field holds, itself or in a list."""
-    reference = schema.get("$ref") or schema.get("items", {}).get("$ref")
+    first = schema.get("anyOf", [schema])[0]
+    reference = first.get("$ref") or first.get("items", {}).get("$ref")
     return reference.rpartition("/")[2] if reference else None
 
 
@@ -155,7 +156,7 @@ def describe_schema(schema: dict[str, Any]) -> str:
         return " | ".join(str(value) for value in schema["enum"])
     for word in ("oneOf", "anyOf", "allOf"):
         if word in schema:
-            return " | ".join(describe_schema(inner) for inner in schema[word])
+            return " | ".join(describe_schema(inner) for inner in schema[word] if inner != {"const": ""})
     kind = schema.get("type", "value")
     words = " or ".join(kind) if isinstance(kind, list) else str(kind)
     if kind == "array":

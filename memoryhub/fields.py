@@ -74,11 +74,11 @@ class Integer(serializers.IntegerField):
     """A whole number. In a query it is digits; in a body it is a JSON number, not a string or a boolean."""
 
     def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int | str):
+        if isinstance(data, str) and self.context.get("is_query"):
+            data = int(data) if data.isascii() and data.isdigit() and len(data) <= 18 else None
+        if not isinstance(data, int) or isinstance(data, bool):
             raise serializers.ValidationError("This must be a whole number.")
-        if isinstance(data, str) and not (data.isascii() and data.isdigit() and len(data) <= 18):
-            raise serializers.ValidationError("This must be a whole number.")
-        return int(data)
+        return data
 
 
 class Flag(serializers.BooleanField):
@@ -87,7 +87,7 @@ class Flag(serializers.BooleanField):
     def to_internal_value(self, data: Any) -> bool:
         if isinstance(data, bool):
             return data
-        if data in ("true", "false"):
+        if self.context.get("is_query") and data in ("true", "false"):
             return bool(data == "true")
         raise serializers.ValidationError("This must be true or false.")
 
@@ -149,13 +149,14 @@ class StringMap(serializers.Field[Any, Any, Any, Any]):
         self.key_length_max = key_length_max
         self.value_length_max = value_length_max
         self.null_removes = null_removes
+        keys = {"minLength": 1, "maxLength": key_length_max}
         value: dict[str, Any] = {
             "type": ["string", "null"] if null_removes else "string",
             "maxLength": value_length_max,
         }
         # what the OpenAPI document says of this field
         self._spectacular_annotation = {
-            "field": {"type": "object", "additionalProperties": value}
+            "field": {"type": "object", "additionalProperties": value, "propertyNames": keys}
             | ({} if null_removes else {"maxProperties": pairs_max})
         }
         super().__init__(**options)

@@ -9,6 +9,8 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
+from memoryhub.fields import StrictSerializer
+from memoryhub.openapi_links import add_links
 from memoryhub.operations import Operation
 
 ERROR_STATUSES = {
@@ -82,7 +84,7 @@ class OperationSchema(AutoSchema):
         return [
             OpenApiParameter(
                 name=getattr(field, "query_name", None) or name,
-                type=self._map_serializer_field(field, "request"),
+                type=_in_query(field, self._map_serializer_field(field, "request")),
                 required=field.required,
                 location=OpenApiParameter.QUERY,
             )
@@ -102,16 +104,32 @@ class OperationSchema(AutoSchema):
         body = super()._get_request_body(direction)
         return {**body, "required": not self.door.body.may_be_absent} if body else body
 
+    def _map_basic_serializer(self, serializer: Any, direction: str) -> Any:
+        """A request's shape says that it refuses unknown fields, and which nulls it takes for left out."""
+        schema = super()._map_basic_serializer(serializer, direction)
+        if not isinstance(serializer, StrictSerializer):
+            return schema
+        schema["additionalProperties"] = False
+        if not type(serializer).__dict__.get("__doc__"):
+            schema.pop("description", None)  # it is that of the base class
+        if serializer.null_is_absent:
+            properties = schema.get("properties", {})
+            required = schema.get("required", ())
+            for name in properties.keys() - set(required):
+                properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+        return schema
+
     def get_response_serializers(self) -> Any:
         errors = {
             status: OpenApiResponse(ErrorShape, description=meaning)
             for status, meaning in ERROR_STATUSES.items()
         }
-        return {self.door.status: self._success(), **errors}
+        success = {(self.door.status, kind): self._success(kind) for kind in self.door.answer_types}
+        return {**success, **errors}
 
-    def _success(self) -> Any:
+    def _success(self, media_type: str) -> Any:
         door = self.door
-        if door.answer_types != ("application/json",):
+        if media_type != "application/json":
             return OpenApiResponse({"type": "string", "format": "binary"}, description=door.summary)
         if door.answer is None:
             return OpenApiResponse({"type": "object"}, description=door.summary)
@@ -121,6 +139,13 @@ class OperationSchema(AutoSchema):
 
     def map_renderers(self, attribute: str) -> list[str]:
         return ["application/json"]
+
+
+def _in_query(field: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """An empty query value counts as absent, unless the field says otherwise: so it fits every schema."""
+    if getattr(field, "empty_is_a_value", False) or schema == {"type": "string"}:
+        return schema
+    return {"anyOf": [schema, {"const": ""}]}
 
 
 @cache
@@ -145,7 +170,17 @@ def document() -> dict[str, Any]:
         "bearer": {"type": "http", "scheme": "bearer"},
         "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
     }
+    add_links(schema)
+    _drop_marks(schema)
     return schema
+
+
+def _drop_marks(node: Any) -> None:
+    """The generator's marks for its own later steps."""
+    if isinstance(node, dict):
+        node.pop("x-spec-enum-id", None)
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _drop_marks(inner)
 
 
 @cache

@@ -209,6 +209,8 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": BASE_URL}],
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [],  # choices stay where they are used: shared ones would get made-up names
     "DISABLE_ERRORS_AND_WARNINGS": False,
 }
 

@@ -41,7 +41,13 @@ class FileBody(StrictSerializer):
 
 
 class File(StoreView):
-    @operation("files.get", "Get a memory by its path", query=ViewQuery, answer=MemoryShape)
+    @operation(
+        "files.get",
+        "Get a memory by its path",
+        query=ViewQuery,
+        answer=MemoryShape,
+        answer_types=("application/json", "text/plain"),
+    )
     def get(self, store_id: str, file_path: str, *, query: Values, actor: Actor) -> HttpResponse:
         as_text = self.request.get_preferred_type(["application/json", "text/plain"]) == "text/plain"
         view = query.get("view", "full")
