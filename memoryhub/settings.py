@@ -151,6 +151,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "/sign-in"
+SESSION_ENGINE = "memoryhub.session_store"
 SESSION_COOKIE_AGE = 14 * 86_400
 SESSION_COOKIE_NAME = "memoryhub_session"
 CSRF_COOKIE_NAME = "memoryhub_csrf"
