@@ -147,7 +147,7 @@ def run_crashes(
                 harms[name][0](hub, rng)
                 done[name] += 1
             hub.await_postgres()
-            assert hub.await_answers(again_seconds_max), "the hub does not answer again"
+            assert hub.await_answers(again_seconds_max), f"the hub does not answer again: {hub.web_log()}"
         finally:
             ended.set()
 

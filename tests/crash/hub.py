@@ -70,6 +70,10 @@ class CrashHub:
         assert self.web is not None, "started"
         return self.web.caller(self.key)
 
+    def web_log(self) -> str:
+        """The end of what the web server said."""
+        return (self.folder / "web.log").read_text()[-2_000:]
+
     def execute(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """As PostgreSQL's superuser."""
         with psycopg.connect(self.postgres.dsn(user="postgres"), autocommit=True) as connection:
@@ -137,6 +141,7 @@ class CrashHub:
         """PostgreSQL then ends all its connections and recovers."""
         if backends := self.backends():
             _kill(rng.choice(backends))
+            processes.wait_until(lambda: not self._takes_queries(), 2)  # it may answer until it has noticed
             self.await_postgres()
 
     def kill_postgres(self, rng: random.Random) -> None:
