@@ -93,6 +93,8 @@ def _database() -> dict[str, Any]:
         f"-c statement_timeout={STATEMENT_TIMEOUT_SECONDS}s -c idle_in_transaction_session_timeout=60s"
     )
     options["application_name"] = "memoryhub"
+    # A statement that a connection executes often is sent, parsed and planned once; its values travel apart.
+    options |= {"server_side_binding": True, "prepare_threshold": 5}
     if DATABASE_POOL_SIZE:
         options["pool"] = pool_options(DATABASE_POOL_SIZE)
     return {

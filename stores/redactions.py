@@ -19,7 +19,7 @@ from memoryhub.audit import AuditAction
 from memoryhub.errors import InvalidRequest
 from memoryhub.pagination import ListRequest, Page
 from stores.memories import remove_memory
-from stores.memory_stores import get_store, visible_stores
+from stores.memory_stores import STORE_COLUMNS, get_store, visible_stores
 from stores.memory_versions import erase_version
 from stores.models import Memory, MemoryStore, MemoryVersion
 
@@ -198,7 +198,7 @@ def _stores_at(places: list[Place], *, share: bool) -> dict[UUID, MemoryStore]:
     if not share:
         return MemoryStore.objects.in_bulk(keys)
     # FOR SHARE has no word in Django's query language.
-    query = "SELECT * FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"
+    query = f"SELECT {STORE_COLUMNS} FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"  # noqa: S608
     return {store.id: store for store in MemoryStore.objects.raw(query, [keys])}
 
 

@@ -1,4 +1,4 @@
-"""A connection is looked at before each use, and a good one is not asked."""
+"""What keeps a request from asking the database more than it must."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import pytest
 from django.db import connection as django_connection
 
 from memoryhub.database_pool import check_open
+from memoryhub.models import ApiKey
 
 type Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -56,3 +57,15 @@ def test_a_connection_with_unread_news_is_asked_and_kept(connect: Connection) ->
     check_open(connect)
     assert last_query(connect) == ""
     assert connect.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_statement_that_is_executed_often_is_planned_once(db: None) -> None:
+    for _ in range(10):
+        list(ApiKey.objects.filter(name="a name that the statement carries apart"))
+    with django_connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT statement FROM pg_prepared_statements WHERE position('memoryhub_apikey' IN statement) > 0"
+        )
+        statements = [row[0] for row in cursor.fetchall()]
+    assert len(statements) == 1
+    assert "a name" not in statements[0]
