@@ -16,13 +16,11 @@ from memoryhub import audit
 from memoryhub.actors import Actor, user_actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import InvalidRequest
-from memoryhub.members import check_password_strength
 from memoryhub.models import Membership, SignInLink, User
 from memoryhub.operations import ROLES
-from memoryhub.throttles import count_request
+from memoryhub.passwords import check_password_strength, count_password_try
 from memoryhub.tokens import new_token, token_sha256
 
-SIGN_IN_TRIES_PER_MINUTE_MAX = 10
 SIGN_IN_LINK_MINUTES = 60
 
 
@@ -31,7 +29,7 @@ def check_sign_in(request: HttpRequest, *, email: str, password: str) -> User | 
 
     An unknown address costs the same work as a wrong password.
     """
-    count_request(f"sign-in:{email.lower()}", requests_max=SIGN_IN_TRIES_PER_MINUTE_MAX)
+    count_password_try(email)
     user = authenticate(request, username=email.lower(), password=password)
     return user if isinstance(user, User) else None
 
@@ -68,9 +66,14 @@ def use_sign_in_link(token: str) -> User | None:
     return link.user if link.user.is_active else None
 
 
+def change_password(user: User, *, current: str, new: str) -> User:
+    """Every other session of the person ends. Raises: InvalidRequest, RateLimited."""
+    count_password_try(user.email)
+    return _change_password(user.id, current, new)
+
+
 @atomic(durable=True)
-def change_password(user_id: UUID, *, current: str, new: str) -> User:
-    """Every other session of the person ends. Raises: InvalidRequest."""
+def _change_password(user_id: UUID, current: str, new: str) -> User:
     user = User.objects.select_for_update().get(id=user_id)
     if user.has_usable_password() and not user.check_password(current):
         raise InvalidRequest("current password: This is not your password.", error_code="wrong_password")

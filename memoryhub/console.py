@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryhub import accounts, members
-from memoryhub.errors import InvalidRequest, NotFound, RateLimited
+from memoryhub import accounts, invitations
+from memoryhub.errors import Conflict, HubError, InvalidRequest, NotFound, RateLimited
 from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
 from memoryhub.models import Membership, User
 
@@ -109,9 +109,9 @@ def password(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             changed = accounts.change_password(
-                user.id, current=form.cleaned_data.get("current", ""), new=form.cleaned_data["new"]
+                user, current=form.cleaned_data.get("current", ""), new=form.cleaned_data["new"]
             )
-        except InvalidRequest as error:
+        except (InvalidRequest, RateLimited) as error:
             form.add_error("current" if error.error_code == "wrong_password" else "new", _sentence(error))
         else:
             update_session_auth_hash(request, changed)
@@ -123,14 +123,14 @@ def password(request: HttpRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("password")
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    offer = members.find_invitation(token)
+    offer = invitations.find_invitation(token)
     if offer is None:
         return render(request, "memoryhub/invitation.html", {"offer": None}, status=410)
     form = AcceptInvitationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            user = members.accept_invitation(token, **form.cleaned_data)
-        except (InvalidRequest, NotFound) as error:
+            user = invitations.accept_invitation(token, **form.cleaned_data)
+        except (InvalidRequest, NotFound, Conflict, RateLimited) as error:
             form.add_error("password", _sentence(error))
         else:
             login(request, user, backend=BACKEND)
@@ -143,6 +143,6 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     )
 
 
-def _sentence(error: InvalidRequest | NotFound) -> str:
+def _sentence(error: HubError) -> str:
     """The message without the field's name, which stands beside it on a page."""
     return error.message.partition(": ")[2] or error.message

@@ -8,7 +8,7 @@ from memoryhub import audit, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, InvalidRequest
-from memoryhub.models import Environment, Project
+from memoryhub.models import Environment
 from memoryhub.projects import check_name
 
 
@@ -20,7 +20,7 @@ def list_environments(*, actor: Actor) -> list[Environment]:
 @atomic(durable=True)
 def create_environment(*, name: str, actor: Actor) -> Environment:
     check_name(name)
-    Project.objects.select_for_update(no_key=True).get(id=actor.project_id)
+    tenancy.lock_project(actor.project_id)
     taken = set(Environment.objects.filter(project_id=actor.project_id).values_list("name", flat=True))
     if name in taken:
         raise Conflict(f"An environment named {name} exists already.", error_code="environment_name_taken")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from memoryhub import environments, keys, members, projects, provisioning, store_access, tenancy
+from memoryhub import environments, invitations, keys, members, projects, provisioning, store_access, tenancy
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.ground_shapes import (
@@ -110,22 +110,22 @@ class Member(HubView):
 class Invitations(HubView):
     @operation("invitations.list", "List invitations", query=PageQuery, answer=InvitationShape, lists=True)
     def get(self, *, query: Values, actor: Actor) -> Values:
-        page = members.list_invitations(list_request("invitations", query, actor.project_id), actor=actor)
+        page = invitations.list_invitations(list_request("invitations", query, actor.project_id), actor=actor)
         return page.as_wire(invitation_wire)
 
     @operation("invitations.create", "Invite a person", body=InvitationBody, answer=IssuedInvitationShape)
     def post(self, *, body: Values, actor: Actor) -> Values:
-        issued = members.create_invitation(email=body["email"], role=body["role"], actor=actor)
+        issued = invitations.create_invitation(email=body["email"], role=body["role"], actor=actor)
         return issued_invitation_wire(issued, settings.BASE_URL)
 
 
 class InvitationRevoke(HubView):
     def require_visible(self, actor: Actor) -> None:
-        members.get_invitation(self.kwargs["invitation_id"], actor=actor)
+        invitations.get_invitation(self.kwargs["invitation_id"], actor=actor)
 
     @operation("invitations.revoke", "Revoke an invitation", answer=InvitationShape)
     def post(self, invitation_id: str, *, actor: Actor) -> Values:
-        return invitation_wire(members.revoke_invitation(invitation_id, actor=actor))
+        return invitation_wire(invitations.revoke_invitation(invitation_id, actor=actor))
 
 
 class ApiKeys(HubView):

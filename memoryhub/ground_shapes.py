@@ -9,8 +9,8 @@ from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.fields import Choice, Integer, Moment, StrictSerializer, Text
+from memoryhub.invitations import IssuedInvitation
 from memoryhub.keys import KEY_OVERLAP_SECONDS_MAX, IssuedKey
-from memoryhub.members import IssuedInvitation
 from memoryhub.models import NAME_LENGTH_MAX, ApiKey, Environment, Invitation, Membership, Project
 from memoryhub.operations import ROLES, SCOPES
 from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest

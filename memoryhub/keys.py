@@ -17,7 +17,7 @@ from memoryhub.actors import Actor, StoreAccess
 from memoryhub.audit import AuditAction
 from memoryhub.digests import are_equal
 from memoryhub.errors import AuthenticationFailed, InvalidRequest, NotFound
-from memoryhub.models import ApiKey, Environment, Project
+from memoryhub.models import ApiKey, Environment
 from memoryhub.operations import SCOPES
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
@@ -81,6 +81,8 @@ def create_key(
     environment_id = actor.environment_id
     if environment is not None:
         environment_id = tenancy.get_environment(environment, actor=actor).id
+    if stores is not None and environment_id is not None:
+        store_access.require_stores(environment_id, stores)
     return issue_key(
         environment_id=environment_id,
         name=name,
@@ -98,15 +100,17 @@ def issue_key(
     scopes: list[str],
     stores: Mapping[UUID, StoreAccess] | None = None,
     expires_at: datetime | None = None,
+    replaced: ApiKey | None = None,
     actor: Actor,
 ) -> IssuedKey:
-    """The step of `create_key`: in the caller's transaction."""
+    """The step of `create_key`: in the caller's transaction. A key that is `replaced` by it does not count."""
     _check_scopes(scopes, environment_id, stores)
-    # Two that meet at the limit wait for each other; writes, whose audit rows name the project, do not.
-    Project.objects.select_for_update(no_key=True).get(id=actor.project_id)
+    tenancy.lock_project(actor.project_id)
     live = ApiKey.objects.filter(project_id=actor.project_id).filter(
         Q(revoked_at=None) | Q(revoked_at__gt=timezone.now())
     )
+    if replaced is not None:
+        live = live.exclude(id=replaced.id)
     if live.count() >= settings.KEYS_MAX:
         raise InvalidRequest(
             f"The project has {settings.KEYS_MAX} keys already; revoke one first.", error_code="keys_full"
@@ -146,8 +150,6 @@ def _check_scopes(
         raise InvalidRequest("environment: an agent key belongs to one environment.")
     if stores is not None and "agent" not in scopes:
         raise InvalidRequest("stores: only an agent key names stores.")
-    if stores is not None and environment_id is not None:
-        store_access.require_stores(environment_id, stores)
 
 
 def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
@@ -187,6 +189,7 @@ def rotate_key(key_id: str, *, overlap_seconds: int, actor: Actor) -> IssuedKey:
         scopes=old.scopes,
         stores=stores,
         expires_at=old.expires_at,
+        replaced=old,
         actor=actor,
     )
     old.revoked_at = timezone.now() + timedelta(seconds=overlap_seconds)

@@ -52,3 +52,8 @@ def get_project_by_id(project_id: str, *, actor: Actor) -> Project:
     if ids.from_wire(ids.PROJECT, project_id) != actor.project_id:
         raise NotFound("project")
     return get_project(actor)
+
+
+def lock_project(project_id: UUID) -> None:
+    """A step: two that meet at a limit of the project wait for each other; writes that name the project do not."""
+    Project.objects.select_for_update(no_key=True).only("id").get(id=project_id)

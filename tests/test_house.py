@@ -130,8 +130,8 @@ def test_every_right_names_known_scopes_and_somebody_holds_it() -> None:
 VERBS_WITHOUT_ACTOR = {
     "memoryhub/accounts.py:create_sign_in_link": "an operator's command, or the hub itself at its first start",
     "memoryhub/accounts.py:use_sign_in_link": "the token is the credential",
-    "memoryhub/accounts.py:change_password": "a person changes nothing but their own account",
-    "memoryhub/members.py:accept_invitation": "the token is the credential",
+    "memoryhub/accounts.py:_change_password": "a person changes nothing but their own account",
+    "memoryhub/invitations.py:_accept": "the token is the credential",
     "memoryhub/projects.py:create_project": "the owner is the actor: the project has no other yet",
     "memoryhub/projects.py:create_operator": "an operator's command: there is nobody yet",
 }

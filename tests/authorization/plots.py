@@ -5,7 +5,7 @@ import uuid
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from memoryhub import ids, keys, members
+from memoryhub import ids, invitations, keys
 from memoryhub.models import Environment, Membership
 from stores import exports, memories, memory_stores
 from stores.models import MemoryVersion
@@ -77,10 +77,12 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
 
 def _add_people(plot: Plot) -> None:
     actor = plot.tenant.actor
-    issued = members.create_invitation(email=f"{plot.canary}@example.com", role="developer", actor=actor)
-    user = members.accept_invitation(issued.token, name=plot.canary, password="correct horse battery")
+    issued = invitations.create_invitation(email=f"{plot.canary}@example.com", role="developer", actor=actor)
+    user = invitations.accept_invitation(issued.token, name=plot.canary, password="correct horse battery")
     plot.member_id = Membership.objects.get(project_id=actor.project_id, user=user).wire_id
-    opened = members.create_invitation(email=f"open-{plot.canary}@example.com", role="viewer", actor=actor)
+    opened = invitations.create_invitation(
+        email=f"open-{plot.canary}@example.com", role="viewer", actor=actor
+    )
     plot.invitation_id = opened.invitation.wire_id
 
 

@@ -77,7 +77,7 @@ def test_a_changing_operation_writes_its_audit_row(plots: Plots, operation: Docu
 
 def test_a_person_who_joins_or_changes_a_password_is_noted(plots: Plots) -> None:
     accounts.change_password(
-        plots.mine.tenant.owner.id, current="correct horse battery", new="another horse battery"
+        plots.mine.tenant.owner, current="correct horse battery", new="another horse battery"
     )
     of_project = AuditEvent.objects.filter(project=plots.mine.tenant.project)
     assert set(of_project.values_list("action", flat=True)) >= OF_PEOPLE  # the plot's member joined

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.test import Client, override_settings
 
-from memoryhub import accounts, keys, members, throttles
+from memoryhub import accounts, invitations, keys, throttles
 from memoryhub.session_store import SessionStore
 from memoryhub.tokens import TOKEN_BYTES, new_token
 from stores import memory_stores
@@ -63,7 +63,7 @@ def day(
             "password": PASSWORD,
             "new password": NEW_PASSWORD,
             "sign-in token": accounts.create_sign_in_link(tenant.owner.id),
-            "invitation token": members.create_invitation(
+            "invitation token": invitations.create_invitation(
                 email="guest@example.com", role="viewer", actor=tenant.actor
             ).token,
             "database password": DATABASE_PASSWORD,

@@ -128,6 +128,23 @@ def test_a_project_has_a_most_of_keys(tenant: Tenant, settings: object) -> None:
     assert tenant.call()("POST", "/v1/api_keys", body).status == 200
 
 
+def test_at_the_limit_a_key_can_still_be_rotated(tenant: Tenant, settings: object) -> None:
+    made = tenant.call()("POST", "/v1/api_keys", {"name": "leaked", "scopes": ["read"]}).body
+    settings.KEYS_MAX = ApiKey.objects.filter(project=tenant.project, revoked_at=None).count()
+    rotated = tenant.call()("POST", f"/v1/api_keys/{made['id']}/rotate", {"overlap_seconds": 60})
+    assert rotated.status == 200
+    assert (
+        tenant.call()("POST", "/v1/api_keys", {"name": "one", "scopes": ["read"]}).error_code == "keys_full"
+    )
+
+
+def test_an_agent_key_is_rotated_though_a_store_of_it_is_gone(tenant: Tenant, store_id: str) -> None:
+    body = {"name": "agent", "scopes": ["agent"], "stores": [{"memory_store_id": store_id}]}
+    made = tenant.call()("POST", "/v1/api_keys", body).body
+    tenant.call()("DELETE", f"/v1/memory_stores/{store_id}")
+    assert tenant.call()("POST", f"/v1/api_keys/{made['id']}/rotate", {}).body["scopes"] == ["agent"]
+
+
 def test_keys_are_listed_newest_first_in_pages(tenant: Tenant) -> None:
     for number in range(3):
         tenant.call()("POST", "/v1/api_keys", {"name": f"key {number}", "scopes": ["read"]})

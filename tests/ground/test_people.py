@@ -3,7 +3,7 @@ from typing import Any
 
 from django.test import Client
 
-from memoryhub import accounts, members, projects
+from memoryhub import accounts, invitations, projects
 from memoryhub.models import AuditEvent, Membership, SignInLink
 from tests.world import Caller, Tenant, unused_id
 
@@ -53,6 +53,35 @@ def test_a_weak_password_is_refused_beside_its_field(tenant: Tenant) -> None:
     assert Membership.objects.filter(project=tenant.project).count() == 1
 
 
+def test_members_are_counted_when_they_join(tenant: Tenant, settings: Any) -> None:
+    first, second = invite(tenant, "one@example.com"), invite(tenant, "two@example.com")
+    settings.MEMBERS_MAX = 2
+    invitations.accept_invitation(token_of(first), name="One", password=PASSWORD)
+    full = Client().post(f"/invitations/{token_of(second)}", {"name": "Two", "password": PASSWORD})
+    assert full.status_code == 400 and "remove one first" in full.content.decode()
+    assert Membership.objects.filter(project=tenant.project).count() == 2
+
+
+def test_a_member_who_accepts_again_keeps_their_role(tenant: Tenant) -> None:
+    first, second = invite(tenant, role="reviewer"), invite(tenant, role="owner")
+    for invitation in (first, second):
+        invitations.accept_invitation(token_of(invitation), name="New", password=PASSWORD)
+    assert [member.role for member in Membership.objects.filter(user__email="new@example.com")] == [
+        "reviewer"
+    ]
+    assert AuditEvent.objects.filter(action="member.joined").count() == 1
+
+
+def test_tries_of_a_password_count_together_wherever_they_are_made(tenant: Tenant) -> None:
+    projects.create_operator(email="tried@example.com", name="Tried", password=PASSWORD)
+    url = f"/invitations/{token_of(invite(tenant, 'tried@example.com'))}"
+    pages = [Client().post(url, {"name": "x", "password": f"wrong guess {n}"}) for n in range(23)]
+    assert "Too many requests" in pages[-1].content.decode()
+    # both in one minute, or the count began anew between them
+    after = Client().post("/sign-in", {"email": "tried@example.com", "password": PASSWORD}).content.decode()
+    assert "Too many requests" in after or after == ""
+
+
 def test_somebody_with_an_account_joins_with_their_own_password(tenant: Tenant) -> None:
     projects.create_operator(email="known@example.com", name="Known", password=PASSWORD)
     token = token_of(invite(tenant, "known@example.com"))
@@ -73,7 +102,7 @@ def test_the_last_owner_stays(tenant: Tenant) -> None:
 
 
 def test_roles_change_and_members_leave(tenant: Tenant) -> None:
-    members.accept_invitation(token_of(invite(tenant)), name="New", password=PASSWORD)
+    invitations.accept_invitation(token_of(invite(tenant)), name="New", password=PASSWORD)
     member = owner_call(tenant)("GET", "/v1/members").body["data"][-1]
     changed = owner_call(tenant)("POST", f"/v1/members/{member['id']}", {"role": "owner"})
     assert changed.body["role"] == "owner"

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from memoryhub import members
+from memoryhub import invitations
 from tests.hostile.test_sizes import exchange, status_of
 from tests.live import LiveHub
 from tests.world import Tenant
@@ -140,4 +140,4 @@ def test_addresses_are_made_from_settings_and_not_from_the_host(tenant: Tenant) 
     assert told.status_code == 200, told.content
     assert told.json()["url"].startswith(f"{settings.BASE_URL}/invitations/")
     assert CANARY.encode() not in told.content
-    assert members.find_invitation(told.json()["url"].rpartition("/")[2]) is not None
+    assert invitations.find_invitation(told.json()["url"].rpartition("/")[2]) is not None
