@@ -17,7 +17,7 @@ from tests.authorization.snapshots import undone
 from tests.hostile.corpus import KEPT
 from tests.world import Caller, Tenant
 
-# `./hub soak` asks for more.
+# MEMORYHUB_TEST_CONTENT_EXAMPLES asks for more: 5,000 take some minutes.
 EXAMPLES = int(os.environ.get("MEMORYHUB_TEST_CONTENT_EXAMPLES", "200"))
 
 ODD = st.sampled_from(
@@ -32,6 +32,7 @@ def test_odd_text_is_kept(tenant: Tenant, call: Caller, store_id: str, content: 
     check_round_trip(tenant, call, store_id, content)
 
 
+@pytest.mark.timeout(300 + EXAMPLES)
 @settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=True
 )  # fmt: skip

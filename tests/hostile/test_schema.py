@@ -1,6 +1,6 @@
 """Requests made from the served document, good ones and bad ones, alone and in chains: every answer is one it documents.
 
-schemathesis calls a real hub. `./hub soak` asks for more of them.
+schemathesis calls a real hub. MEMORYHUB_TEST_SCHEMA_EXAMPLES asks for more of them, MEMORYHUB_TEST_SCHEMA_SEED for others.
 """
 
 import os
@@ -14,6 +14,7 @@ from tests.live import LiveHub
 from tests.world import Tenant
 
 EXAMPLES = os.environ.get("MEMORYHUB_TEST_SCHEMA_EXAMPLES", "30")
+SECONDS_MAX = 300 + 5 * int(EXAMPLES)
 SEED = os.environ.get("MEMORYHUB_TEST_SCHEMA_SEED", "20261130")
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 
@@ -24,6 +25,8 @@ LEFT_OUT = ("api_keys.revoke", "api_keys.rotate", "memory_stores.import")
 # (an archived store, a path that is no path, the last owner), which this check would take for a fault.
 NOT_CHECKED = "positive_data_acceptance"
 WHOLE_PROJECT = ("projects", "environments", "members", "invitations", "audit_events")
+
+pytestmark = pytest.mark.timeout(SECONDS_MAX + 30)
 
 
 def run(live: LiveHub, key: str, *options: str) -> None:
@@ -41,7 +44,7 @@ def run(live: LiveHub, key: str, *options: str) -> None:
     command += ["--generation-with-security-parameters", "false", "--generation-allow-x00", "true"]
     command += ["--generation-database", "none", "--max-examples", EXAMPLES, "--seed", SEED]
     command += ["--continue-on-failure", "--warnings", "off", *options]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     assert ended.returncode == 0, f"seed {SEED}\n{ended.stdout[-20_000:]}{ended.stderr[-2_000:]}"
     assert " passed" in ended.stdout
 
