@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Django's entry point; `./hub` calls it with the project's own Python. A foreseen failure is one sentence."""
+"""The hub's commands; `./hub` calls it with the project's own Python. A foreseen failure is one sentence."""
 
 import os
 import sys
@@ -9,20 +9,27 @@ from memoryhub.exits import FORESEEN, Exit, explain_exit
 
 def main(arguments: list[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
-    if arguments[1:2] == ["up"]:  # starts the database itself, so before anything of Django
+    name, *rest = arguments[1:] or ["help"]
+    if name == "up":  # starts the database itself, so before anything of Django
         from memoryhub import supervisor
 
-        return supervisor.main(arguments[2:])
-    if arguments[1:2] in (["backup"], ["restore"]):  # likewise
+        return supervisor.main(rest)
+    if name in ("backup", "restore"):  # likewise
         from memoryhub import backup_programs
 
-        program = backup_programs.backup if arguments[1] == "backup" else backup_programs.restore
-        return program(arguments[2:])
-    from django.core.management import execute_from_command_line
+        return backup_programs.backup(rest) if name == "backup" else backup_programs.restore(rest)
+    return run(name, rest)
+
+
+def run(name: str, arguments: list[str]) -> int:
+    import django
     from django.db import OperationalError
 
+    from memoryhub.command_line import run_command
+
     try:
-        execute_from_command_line(arguments)
+        django.setup()
+        run_command(name, arguments)
     except FORESEEN as error:
         code, sentence = explain_exit(error)
         sys.stderr.write(f"memoryhub: {sentence}\n")

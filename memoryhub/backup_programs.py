@@ -4,7 +4,6 @@ A backup is one dump of the database. The secrets of the data folder are not in 
 Exit codes are those of `./hub up`; a restore whose rows break an invariant ends with 65.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -24,14 +23,14 @@ from memoryhub.embedded import (
     parse_database_url,
 )
 from memoryhub.environ import read_text
-from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
+from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
 
 BACKUP_PREFIX = "backup-"
 
 
 def backup(arguments: list[str]) -> int:
     """Dump the database of the hub, running or not, and print the file's path."""
-    parser = argparse.ArgumentParser(prog="./hub backup", description="Write a dump of the database.")
+    parser = ArgumentParser(prog="./hub backup", description="Write a dump of the database.")
     parser.add_argument(
         "file", nargs="?", type=Path, help="left out: a new file in backups/ of the data folder"
     )
@@ -40,8 +39,8 @@ def backup(arguments: list[str]) -> int:
 
 def restore(arguments: list[str]) -> int:
     """Read a dump into an empty data folder, or the empty database that DATABASE_URL names, and check it."""
-    parser = argparse.ArgumentParser(prog="./hub restore", description="Read a dump into an empty hub.")
-    parser.add_argument("file", type=Path)
+    parser = ArgumentParser(prog="./hub restore", description="Read a dump into an empty hub.")
+    parser.add_argument("file", type=Path, help="a dump that ./hub backup wrote")
     return _answer(lambda: _restore(parser.parse_args(arguments).file))
 
 

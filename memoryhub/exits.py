@@ -1,7 +1,9 @@
 """Why a command of the hub ended, as a number a script can act on. supervisor.py has the table."""
 
+import argparse
 import errno
 from enum import IntEnum
+from typing import NoReturn
 
 from memoryhub.embedded import BinaryMissingError, DiskFullError, EmbeddedError, FolderError
 from memoryhub.environ import SettingError
@@ -9,6 +11,7 @@ from memoryhub.environ import SettingError
 
 class Exit(IntEnum):
     STOPPED = 0
+    REFUSED = 1
     USAGE = 64
     FOREIGN_FOLDER = 65
     DATABASE = 68
@@ -24,11 +27,23 @@ class Exit(IntEnum):
 
 
 class UpError(Exception):
-    """The hub cannot start. The message is one sentence that says what to do."""
+    """A command ends without having done it. The message is one sentence that says what to do."""
 
     def __init__(self, code: Exit, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+def usage_error(message: str, prog: str) -> UpError:
+    """For a message of argparse, which is no sentence yet."""
+    return UpError(Exit.USAGE, f"{message[0].upper()}{message[1:]}; {prog} --help shows what can be said.")
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Raises: UpError for arguments it cannot read."""
+
+    def error(self, message: str) -> NoReturn:
+        raise usage_error(message, self.prog)
 
 
 # The first class an error is an instance of decides.

@@ -5,16 +5,16 @@ It refuses newer data, backs up and migrates older data, collects static files w
 first project of an empty hub. Standard output is one line of JSON: the first way in, or {}; see --access.
 """
 
-import argparse
 import json
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 
 from memoryhub import data_version
 from memoryhub.embedded import data_folder
 from memoryhub.environ import read_text
-from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
+from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
 
 
 def main(arguments: list[str]) -> int:
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
     return Exit.STOPPED
 
 
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m memoryhub.prepare")
+def _parse(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(prog="python -m memoryhub.prepare")
     explanation = "make a key and a sign-in link: on the first start of an empty hub, always, or never"
     parser.add_argument("--access", choices=("first", "always", "never"), default="first", help=explanation)
     return parser.parse_args(arguments)

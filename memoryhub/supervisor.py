@@ -6,8 +6,9 @@ preparation is a process of its own, so that it runs while the others start and 
 
 Exit codes, each with one sentence on standard error that says what to do:
 
-  0   ended by Ctrl-C or SIGTERM
-  64  a wrong argument
+  0   ended by Ctrl-C or SIGTERM; a command has done what it was asked
+  1   a command refused, or found a fault
+  64  a wrong argument, or no such command
   65  the data folder holds files that are not a hub's, or is damaged
   68  the database or the queue that a setting names cannot be reached
   69  a program is missing on this machine: PostgreSQL, Valkey, Python
@@ -21,7 +22,6 @@ Exit codes, each with one sentence on standard error that says what to do:
   78  a setting is missing or wrong
 """
 
-import argparse
 import errno
 import json
 import os
@@ -30,6 +30,7 @@ import socket
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -46,7 +47,7 @@ from memoryhub.embedded import (
 )
 from memoryhub.embedded.folder import make_folder
 from memoryhub.environ import read_integer, read_text
-from memoryhub.exits import FORESEEN, Exit, UpError, explain_exit
+from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
 from memoryhub.parts import Part, Program, Watch, rotate_log
 
 MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
@@ -85,13 +86,8 @@ def _raise_stopped(number: int, frame: FrameType | None) -> NoReturn:
     raise Stopped
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UpError(Exit.USAGE, f"{message}; ./hub up --help shows what can be said.")
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(prog="./hub up", description="Start a hub and keep it running until Ctrl-C.")
+def _parse(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(prog="./hub up", description="Start a hub and keep it running until Ctrl-C.")
     parser.add_argument(
         "--json", action="store_true", help="print one line of JSON when ready, and nothing else"
     )
@@ -99,7 +95,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run_hub(options: argparse.Namespace) -> NoReturn:
+def run_hub(options: Namespace) -> NoReturn:
     """Start, say so, and watch until a signal ends it."""
     data_dir = data_folder()
     with data_version.claim_folder(data_dir):
@@ -281,7 +277,7 @@ class Hub:
     def _finish_preparation(self, preparation: subprocess.Popen[str]) -> dict[str, Any]:
         """Raises: UpError with its exit code; its sentence it has said itself."""
         output, _ = preparation.communicate(timeout=PREPARE_SECONDS_MAX)
-        if preparation.returncode in set(Exit):
+        if preparation.returncode in set(Exit) - {Exit.REFUSED}:  # 1 is how Python ends with a traceback
             if preparation.returncode != Exit.STOPPED:
                 raise SaidError(Exit(preparation.returncode))
             facts: dict[str, Any] = json.loads(output)

@@ -114,6 +114,30 @@ def test_a_queue_that_is_not_there(data_dir: Path) -> None:
     refuse(done, Exit.DATABASE, "REDIS_URL", "cannot be reached")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ("create_key --project default --scope bogus", "'bogus'"),
+        ("create_key --scope read", "--project"),
+        ("create_kye", "create_kye"),
+        ("help", "./hub help"),
+        ("restore", "file"),
+        ("backup one two", "two"),
+        ("up --jsno", "--jsno"),
+    ],
+)
+def test_what_a_command_cannot_read(data_dir: Path, arguments: str, word: str) -> None:
+    done = run_command(data_dir, *arguments.split(), MEMORYHUB_SECRET_KEY="x")
+    refuse(done, Exit.USAGE, word, "./hub ")
+    assert list(data_dir.iterdir()) == []
+
+
+def test_every_command_shows_how_it_is_called(data_dir: Path) -> None:
+    done = run_command(data_dir, "create_key", "--help", MEMORYHUB_SECRET_KEY="x")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ./hub create_key ") and "--settings" not in done.stdout
+
+
 def test_commands_without_a_hub(data_dir: Path) -> None:
     refuse(run_command(data_dir / "none", "migrate"), Exit.SETTING, "./hub up")
     refuse(

@@ -8,7 +8,7 @@ import pytest
 
 from memoryhub.embedded import EmbeddedPostgres, processes
 from memoryhub.exits import Exit
-from tests.up.hubs import RECOVER_SECONDS_MAX, RunningHub, list_parts, new_data_dir, run_up
+from tests.up.hubs import RECOVER_SECONDS_MAX, RunningHub, list_parts, new_data_dir, run_command, run_up
 from tests.up.test_refusals import refuse
 
 FACTS = ["url", "api_key", "project", "environment", "sign_in_url", "data_dir"]
@@ -45,6 +45,20 @@ def test_the_first_store_holds_the_products_own_pages(hub: RunningHub) -> None:
 def test_a_second_hub_on_the_folder_is_refused(hub: RunningHub) -> None:
     refuse(run_up(hub.data_dir), Exit.BUSY, str(hub.data_dir))
     assert hub.is_ready()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("create_key", "--project", "nowhere", "--scope", "read"),
+        ("export_store", "memstore_nowhere", "store.tar"),
+        ("sign_in_link", "nowhere@example.com"),
+    ],
+)
+def test_a_command_that_is_refused_says_so_in_one_sentence(
+    hub: RunningHub, arguments: tuple[str, ...]
+) -> None:
+    refuse(run_command(hub.data_dir, *arguments), Exit.REFUSED, "nowhere")
 
 
 def web_parent(hub: RunningHub) -> int:
