@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,47 @@ import nh3
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from memoryhub import openapi
 
 # The order of the contents page; what is not named here follows by title.
-FIRST_PAGES = ("quickstart", "concepts", "api", "sdk", "errors", "permissions", "settings", "operations")
+FIRST_PAGES = (
+    "quickstart",
+    "concepts",
+    "api",
+    "sdk",
+    "keys-and-people",
+    "files",
+    "history",
+    "search",
+    "redaction",
+    "archives",
+    "errors",
+    "permissions",
+    "settings",
+    "operations",
+    "benchmarks",
+    "promises",
+    "decisions",
+)
 _LINK_TO_PAGE = re.compile(r'href="(?:\./)?([a-z-]+)\.md(#[^"]*)?"')
+_SENTENCE = re.compile(r".+?[.?!](?=\s|$)")
+_HEADINGS = ("h2", "h3")
+_ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, **{tag: {"id"} for tag in _HEADINGS}}
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 @dataclass(frozen=True, slots=True)
 class DocsPage:
+    """`opening`: the first sentence of the text, without markup."""
+
     name: str
     title: str
+    opening: str
     html: str
 
 
@@ -31,23 +59,40 @@ class DocsPage:
 def pages() -> dict[str, DocsPage]:
     """Every page by name, in reading order."""
     found = {path.stem: _read(path) for path in sorted((Path(settings.BASE_DIR) / "docs").glob("*.md"))}
-    order = sorted(
-        found, key=lambda name: (FIRST_PAGES.index(name) if name in FIRST_PAGES else 99, found[name].title)
-    )
+    places = {name: place for place, name in enumerate(FIRST_PAGES)}
+    order = sorted(found, key=lambda name: (places.get(name, len(places)), found[name].title))
     return {name: found[name] for name in order}
 
 
 def _read(path: Path) -> DocsPage:
     text = path.read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("# ").strip()
-    return DocsPage(path.stem, title, render_markdown(text))
+    return DocsPage(path.stem, title, read_opening(text), render_markdown(text))
 
 
 def render_markdown(text: str) -> str:
-    """Sanitised HTML; raw HTML in the text is shown as text."""
-    html = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    html = nh3.clean(html, link_rel="noopener noreferrer")
+    """Sanitised HTML, its headings with ids to link to; raw HTML in the text is shown as text."""
+    tokens = _MARKDOWN.parse(text)
+    for token, inner in pairwise(tokens):
+        if token.type == "heading_open" and token.tag in _HEADINGS:
+            token.attrSet("id", slugify(_plain(inner)))
+    html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    html = nh3.clean(html, attributes=_ATTRIBUTES, link_rel="noopener noreferrer")
     return _LINK_TO_PAGE.sub(r'href="/docs/\1\2"', html)
+
+
+def read_opening(text: str) -> str:
+    """The first sentence of the first paragraph; empty when there is none."""
+    for token, inner in pairwise(_MARKDOWN.parse(text)):
+        if token.type == "paragraph_open":
+            sentence = _SENTENCE.match(_plain(inner))
+            return sentence[0] if sentence else ""
+    return ""
+
+
+def _plain(inline: Token) -> str:
+    """The text of a paragraph or a heading, without its markup."""
+    return "".join(" " if token.type == "softbreak" else token.content for token in inline.children or [])
 
 
 @require_safe

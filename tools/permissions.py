@@ -7,8 +7,9 @@ from memoryhub.operations import OPERATIONS, ROLES, SCOPES, Operation
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "permissions.md"
 OPENING = """# Permissions
 
-A credential carries scopes. An operation is allowed when it names one of them; this page is made from the table that the
-hub itself checks.
+Who may do what: the scopes of keys, the roles of people, and every operation. A credential carries scopes, and an operation
+is allowed when it names one of them. This page is made from the table that the hub itself checks; [Keys and
+people](keys-and-people.md) shows how keys are made and people invited.
 
 | scope | what it is for |
 |---|---|
