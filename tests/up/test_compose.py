@@ -1,6 +1,7 @@
 """The container files name what is there."""
 
 import importlib.util
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from memoryhub.embedded import folder
 from tests.up.hubs import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -50,9 +50,17 @@ def test_every_secret_is_a_file_and_every_service_that_reads_one_has_it() -> Non
         )
 
 
-def test_no_secret_of_a_hub_is_forgotten() -> None:
-    environment = COMPOSE["services"]["web"]["environment"]
-    assert all(f"MEMORYHUB_{name.upper()}_FILE" in environment for name in folder.SECRET_NAMES)
+def secrets_read() -> set[str]:
+    """The variables of the secrets that the settings read."""
+    text = (ROOT / "memoryhub" / "settings.py").read_text()
+    return {f"MEMORYHUB_{name.upper()}_FILE" for name in re.findall(r'= _secret\("(\w+)"\)', text)}
+
+
+def test_the_secrets_passed_are_those_that_a_hub_reads() -> None:
+    assert "MEMORYHUB_SECRET_KEY_FILE" in secrets_read()
+    for name in HUB_SERVICES:
+        environment = COMPOSE["services"][name]["environment"]
+        assert {key for key in environment if key.endswith("_KEY_FILE")} == secrets_read()
 
 
 def test_the_image_runs_as_a_user_and_copies_what_is_there() -> None:
