@@ -21,7 +21,7 @@ def one_sentence() -> Iterator[None]:
         raise CommandError(error.message) from error
 
 
-def find_project(name_or_id: str) -> Project:
+def get_project_named(name_or_id: str) -> Project:
     """Raises: CommandError."""
     key = ids.from_wire(ids.PROJECT, name_or_id)
     project = (

@@ -26,12 +26,10 @@ class StoreUnfreeze(StoreView):
 class MemoryFreeze(StoreView):
     @operation("memories.freeze", "Freeze a memory for agents", answer=MemoryShape)
     def post(self, store_id: str, memory_id: str, *, actor: Actor) -> Values:
-        return memory_wire(memories.set_memory_frozen(store_id, memory_id, frozen=True, actor=actor), "basic")
+        return memory_wire(memories.freeze_memory(store_id, memory_id, actor=actor), "basic")
 
 
 class MemoryUnfreeze(StoreView):
     @operation("memories.unfreeze", "Let agents change a memory again", answer=MemoryShape)
     def post(self, store_id: str, memory_id: str, *, actor: Actor) -> Values:
-        return memory_wire(
-            memories.set_memory_frozen(store_id, memory_id, frozen=False, actor=actor), "basic"
-        )
+        return memory_wire(memories.unfreeze_memory(store_id, memory_id, actor=actor), "basic")

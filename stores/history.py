@@ -18,7 +18,7 @@ from memoryhub.settling import wait_until_settled
 from stores.diffs import Difference, diff_texts
 from stores.memories import add_memory, change_memory, require_unfrozen
 from stores.memory_stores import get_store, lock_store, require_writable
-from stores.memory_versions import find_version, lock_memory_of, versions_of
+from stores.memory_versions import get_version_of, lock_memory_of, versions_of
 from stores.models import Memory, MemoryStore, MemoryVersion
 from stores.paths import check_path_prefix, prefix_range
 
@@ -46,7 +46,7 @@ def restore_version(
     """
     store = lock_store(store_id, actor)
     require_writable(store, actor)
-    version = find_version(MemoryVersion.objects.filter(store_id=store.id), version_id)
+    version = get_version_of(MemoryVersion.objects.filter(store_id=store.id), version_id)
     memory = lock_memory_of(version)
     head_id = None
     if memory is not None:
@@ -126,9 +126,9 @@ def diff_version(
     """From `against` (none named: the version before it of the same memory) to the version. Raises: NotFound."""
     store = get_store(store_id, actor=actor)
     versions = versions_of(store, with_content=True)
-    after = find_version(versions, version_id)
+    after = get_version_of(versions, version_id)
     if against_id is not None:
-        before: MemoryVersion | None = find_version(versions, against_id)
+        before: MemoryVersion | None = get_version_of(versions, against_id)
     else:
         earlier = versions.filter(memory_id=after.memory_id, number__lt=after.number)
         before = earlier.order_by("-number").first()

@@ -201,19 +201,32 @@ def remove_memory(
 
 
 @atomic(durable=True)
-def set_memory_frozen(store_id: str, memory_id: str, *, frozen: bool, actor: Actor) -> Memory:
-    """Agents may no longer change the memory, or may again. Again: unchanged. Raises: NotFound."""
+def freeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
+    """Agents may no longer change the memory; owners may. Again: unchanged. Raises: NotFound."""
     store = share_store(store_id, actor)
     memory = lock_memory(store, memory_id)
-    if frozen == (memory.frozen_at is not None):
-        return memory
-    memory.frozen_at = ClockTimestamp() if frozen else None
+    if memory.frozen_at is None:
+        memory.frozen_at = ClockTimestamp()
+        _save_frozen(AuditAction.MEMORY_FROZEN, memory, store, actor)
+    return memory
+
+
+@atomic(durable=True)
+def unfreeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
+    """Again: unchanged. Raises: NotFound."""
+    store = share_store(store_id, actor)
+    memory = lock_memory(store, memory_id)
+    if memory.frozen_at is not None:
+        memory.frozen_at = None
+        _save_frozen(AuditAction.MEMORY_UNFROZEN, memory, store, actor)
+    return memory
+
+
+def _save_frozen(action: AuditAction, memory: Memory, store: MemoryStore, actor: Actor) -> None:
     memory.save(update_fields=["frozen_at"])
-    action = AuditAction.MEMORY_FROZEN if frozen else AuditAction.MEMORY_UNFROZEN
     audit.record(
         action, memory.wire_id, environment_id=store.environment_id, parent_id=store.wire_id, actor=actor
     )
-    return memory
 
 
 def append_version(memory: Memory, *, operation: str, content: str | None, actor: Actor) -> MemoryVersion:
@@ -282,7 +295,7 @@ def require_room(store: MemoryStore) -> None:
     """Raises: InvalidRequest for a store with the most memories it may hold."""
     if Memory.objects.filter(store_id=store.id).count() >= MEMORIES_PER_STORE_MAX:
         raise InvalidRequest(
-            f"The memory store holds {MEMORIES_PER_STORE_MAX} memories, the most there may be.",
+            f"The memory store holds {MEMORIES_PER_STORE_MAX} memories, the most there may be; delete some, or use another store.",
             error_code="memory_store_full",
         )
 

@@ -8,11 +8,13 @@ Row locks alone are not fair: sharers that keep coming overtake one who waits to
 all of them first pass the store's gate, an advisory lock, whose waiters are served in their order.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Func, Q, TextField, Value
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
@@ -31,7 +33,7 @@ from stores.models import MemoryStore
 
 DELETE_STATEMENT_SECONDS_MAX = 300
 # By name and not as *, which a plan that is kept would refuse once a column is added.
-STORE_COLUMNS = ", ".join(str(field.column) for field in MemoryStore._meta.concrete_fields)
+_COLUMNS = ", ".join(str(field.column) for field in MemoryStore._meta.concrete_fields)
 
 
 def visible_stores(actor: Actor) -> QuerySet[MemoryStore]:
@@ -76,10 +78,19 @@ def share_store(store_id: str, actor: Actor) -> MemoryStore:
     conditions.append("pg_advisory_xact_lock_shared(%s) IS NOT NULL")
     values.append(_gate(key))
     where = " AND ".join(conditions)
-    query = f"SELECT {STORE_COLUMNS} FROM stores_memorystore WHERE {where} FOR SHARE"  # noqa: S608 - constants only
+    query = f"SELECT {_COLUMNS} FROM stores_memorystore WHERE {where} FOR SHARE"  # noqa: S608 - constants only
     for store in MemoryStore.objects.raw(query, values):
         return store
     raise NotFound("memory store")
+
+
+def share_stores(keys: Sequence[UUID]) -> dict[UUID, MemoryStore]:
+    """A step: the stores of these keys, all found through the actor before, each held as `share_store` holds one."""
+    with connection.cursor() as cursor:
+        gates = [_gate(key) for key in keys]
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(gate) FROM unnest(%s::bigint[]) AS gate", [gates])
+    query = f"SELECT {_COLUMNS} FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"  # noqa: S608
+    return {store.id: store for store in MemoryStore.objects.raw(query, [list(keys)])}
 
 
 def _gate(key: UUID) -> int:
@@ -161,7 +172,8 @@ def require_store_room(environment_id: UUID) -> None:
     )  # two adds at the quota: one waits
     if MemoryStore.objects.filter(environment_id=environment_id).count() > settings.STORES_MAX:
         raise InvalidRequest(
-            f"The environment holds {settings.STORES_MAX} stores already.", error_code="stores_full"
+            f"The environment holds {settings.STORES_MAX} stores already; delete some first.",
+            error_code="stores_full",
         )
 
 

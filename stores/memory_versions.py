@@ -26,10 +26,10 @@ def versions_of(store: MemoryStore, with_content: bool) -> QuerySet[MemoryVersio
 def get_version(store_id: str, version_id: str, *, with_content: bool, actor: Actor) -> MemoryVersion:
     """Raises: NotFound."""
     store = get_store(store_id, actor=actor)
-    return find_version(versions_of(store, with_content), version_id)
+    return get_version_of(versions_of(store, with_content), version_id)
 
 
-def find_version(versions: QuerySet[MemoryVersion], version_id: str) -> MemoryVersion:
+def get_version_of(versions: QuerySet[MemoryVersion], version_id: str) -> MemoryVersion:
     """A step. Raises: NotFound."""
     key = ids.from_wire(ids.MEMORY_VERSION, version_id)
     version = find_row(versions.filter(id=key)) if key is not None else None
@@ -91,7 +91,7 @@ def redact_version(store_id: str, version_id: str, *, actor: Actor) -> MemoryVer
     Raises: NotFound; InvalidRequest for the head of a live memory.
     """
     store = share_store(store_id, actor)
-    version = find_version(MemoryVersion.objects.filter(store_id=store.id), version_id)
+    version = get_version_of(MemoryVersion.objects.filter(store_id=store.id), version_id)
     # The memory's lock decides the race with an update that would make this version the head, or a former one.
     memory = lock_memory_of(version)
     if memory is not None and memory.head_id == version.id:

@@ -19,7 +19,7 @@ from memoryhub.audit import AuditAction
 from memoryhub.errors import InvalidRequest
 from memoryhub.pagination import ListRequest, Page
 from stores.memories import remove_memory
-from stores.memory_stores import STORE_COLUMNS, get_store, visible_stores
+from stores.memory_stores import get_store, share_stores, visible_stores
 from stores.memory_versions import erase_version
 from stores.models import Memory, MemoryStore, MemoryVersion
 
@@ -197,9 +197,7 @@ def _stores_at(places: list[Place], *, share: bool) -> dict[UUID, MemoryStore]:
     keys = sorted({place.store_id for place in places})
     if not share:
         return MemoryStore.objects.in_bulk(keys)
-    # FOR SHARE has no word in Django's query language.
-    query = f"SELECT {STORE_COLUMNS} FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"  # noqa: S608
-    return {store.id: store for store in MemoryStore.objects.raw(query, [keys])}
+    return share_stores(keys)
 
 
 def _versions_at(places: list[Place]) -> list[MemoryVersion]:

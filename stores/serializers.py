@@ -83,10 +83,6 @@ class UpdateMemoryBody(StrictSerializer):
         return values
 
 
-class EnvironmentQuery(StrictSerializer):
-    environment = Text(required=False, length_max=64)
-
-
 class ListStoresQuery(PageQuery):
     created_from = Moment(query_name="created_at[gte]", required=False)
     created_to = Moment(query_name="created_at[lte]", required=False)

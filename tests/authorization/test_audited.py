@@ -54,7 +54,7 @@ def _freeze(plot: Plot) -> None:
 
 
 def _freeze_memory(plot: Plot) -> None:
-    memories.set_memory_frozen(plot.store_id, plot.memory_id, frozen=True, actor=plot.tenant.actor)
+    memories.freeze_memory(plot.store_id, plot.memory_id, actor=plot.tenant.actor)
 
 
 BEFORE: dict[str, Callable[[Plot], None]] = {

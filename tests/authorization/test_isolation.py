@@ -108,7 +108,7 @@ def test_the_state_of_a_foreign_store_is_no_hint(world: World, operation: Docume
     victim, callers = world.victim, world.leader
     pairs = list(foreign_pairs(operation, world))
     memory_stores.freeze_store(victim.store_id, actor=victim.tenant.actor)
-    memories.set_memory_frozen(victim.store_id, victim.memory_id, frozen=True, actor=victim.tenant.actor)
+    memories.freeze_memory(victim.store_id, victim.memory_id, actor=victim.tenant.actor)
     memory_stores.archive_store(victim.store_id, actor=victim.tenant.actor)
     assert [line for pair in pairs for line in compare(pair, callers, victim)] == []
 

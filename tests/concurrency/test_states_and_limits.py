@@ -235,7 +235,8 @@ def test_no_agent_changes_a_memory_after_it_is_frozen(live: LiveHub, live_tenant
     ending = Ending(seed)
 
     def set_frozen(frozen: bool) -> None:
-        memories.set_memory_frozen(store_id, memory_id, frozen=frozen, actor=live_tenant.actor)
+        change = memories.freeze_memory if frozen else memories.unfreeze_memory
+        change(store_id, memory_id, actor=live_tenant.actor)
 
     def check_and_thaw() -> None:
         ending.check()

@@ -21,8 +21,8 @@ EVERY_MUTATION = pytest.mark.parametrize("operation", MUTATIONS, ids=lambda oper
 # What must stand there first, so that the request changes something.
 FIRST: dict[str, Callable[[Plot], object]] = {
     "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
-    "memories.unfreeze": lambda plot: memories.set_memory_frozen(
-        plot.store_id, plot.memory_id, frozen=True, actor=plot.tenant.actor
+    "memories.unfreeze": lambda plot: memories.freeze_memory(
+        plot.store_id, plot.memory_id, actor=plot.tenant.actor
     ),
 }
 

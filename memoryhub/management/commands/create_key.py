@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub import keys, store_access
-from memoryhub.commands import find_project, one_sentence, operator_actor
+from memoryhub.commands import get_project_named, one_sentence, operator_actor
 from memoryhub.operations import SCOPES
 
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="created on the command line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = find_project(options["project"])
+        project = get_project_named(options["project"])
         with one_sentence():
             issued = keys.create_key(
                 environment=options["environment"],

@@ -4,7 +4,7 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memoryhub.commands import find_project, one_sentence, operator_actor
+from memoryhub.commands import get_project_named, one_sentence, operator_actor
 from stores.imports import import_store
 
 
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", help="instead of the store's name in the archive")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        actor = operator_actor(find_project(options["project"]))
+        actor = operator_actor(get_project_named(options["project"]))
         with one_sentence(), open_archive(options["file"]) as tar:
             imported = import_store(
                 tar, environment=options["environment"], name=options["name"], actor=actor
