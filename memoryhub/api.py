@@ -157,7 +157,10 @@ class HubView(APIView):
 def check_scope(actor: Actor, wanted: Operation) -> None:
     """Raises: PermissionRefused."""
     if not allows(actor.scopes, wanted):
-        raise PermissionRefused(f"This credential may not do {wanted.name}.", error_code="scope_missing")
+        scopes = ", ".join(sorted(wanted.scopes))
+        raise PermissionRefused(
+            f"{wanted.name} needs a credential with one of the scopes {scopes}.", error_code="scope_missing"
+        )
     if wanted.whole_project and actor.environment_id is not None:
         raise PermissionRefused(
             f"{wanted.name} needs a credential of the whole project; this one belongs to one environment.",
@@ -170,13 +173,13 @@ def read_body(request: HttpRequest, *, bytes_max: int) -> bytes:
     if request.META.get("CONTENT_LENGTH") or not request.META.get("wsgi.input_terminated"):
         announced = int(request.META.get("CONTENT_LENGTH") or 0)
         if announced > bytes_max:
-            raise body_too_large()
+            raise body_too_large(bytes_max)
         if len(request.body) < announced:  # else what arrived of a text would be taken for all of it
             raise InvalidRequest(f"The body ended after {len(request.body)} of {announced} bytes.")
         return request.body
     raw: bytes = request.META["wsgi.input"].read(bytes_max + 1)
     if len(raw) > bytes_max:
-        raise body_too_large()
+        raise body_too_large(bytes_max)
     return raw
 
 

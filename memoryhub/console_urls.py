@@ -12,6 +12,6 @@ urlpatterns = [
     path("account/password", console.password, name="password"),
     path("invitations/<str:token>", console.invitation, name="invitation"),
     path("docs", docs_pages.contents, name="docs"),
-    path("docs/api", docs_pages.reference, name="api-reference"),
+    path("docs/reference", docs_pages.reference, name="api-reference"),
     path("docs/<slug:name>", docs_pages.page, name="docs-page"),
 ]

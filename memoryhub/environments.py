@@ -26,7 +26,7 @@ def create_environment(*, name: str, actor: Actor) -> Environment:
         raise Conflict(f"An environment named {name} exists already.", error_code="environment_name_taken")
     if len(taken) >= settings.ENVIRONMENTS_MAX:
         raise InvalidRequest(
-            f"The project has {len(taken)} environments already.", error_code="environments_full"
+            f"The project has {len(taken)} environments already, its quota.", error_code="environments_full"
         )
     environment = Environment.objects.create(project_id=actor.project_id, name=name)
     audit.record(

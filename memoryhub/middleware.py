@@ -33,6 +33,8 @@ class RequestMiddleware:
             response["request-id"] = request_id
             if not response.streaming:  # without it the web server would send the body in chunks
                 response["Content-Length"] = str(len(response.content))
+                if request.method == "HEAD":
+                    response.content = b""
             self._note(request, response, time.perf_counter() - started)
         finally:
             set_request_id(None)

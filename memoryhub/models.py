@@ -33,11 +33,10 @@ class User(AbstractBaseUser):
 
 
 class Project(models.Model):
-    """A tenant. `digest_key` makes the keyed digests of its audit trail; it dies with the project."""
+    """A tenant."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     name = models.CharField(max_length=64, unique=True)
-    digest_key = models.BinaryField(max_length=32)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     @property
@@ -134,7 +133,7 @@ class ApiKey(models.Model):
 
 
 class AuditEvent(models.Model):
-    """What was done, by whom, to which thing; ids, sizes and keyed digests only, never content.
+    """What was done, by whom, to which thing; ids, sizes and counts only, never content.
 
     Written in the change's own transaction. The sealer then gives the row its place in the project's hash chain;
     the database refuses every other change.

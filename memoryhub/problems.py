@@ -4,6 +4,7 @@
 """
 
 import json
+import sys
 from typing import Any
 
 import structlog
@@ -92,7 +93,7 @@ def translate(error: Exception) -> HubError | None:
     if isinstance(error, Http404):
         return NotFound("resource")
     if isinstance(error, RequestDataTooBig):
-        return body_too_large()
+        return body_too_large(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, DisallowedHost):
         return InvalidRequest("The Host header names a host that this hub does not answer for.")
     if isinstance(error, SuspiciousOperation):
@@ -110,9 +111,15 @@ def _translate_database(error: Exception) -> HubError | None:
             error_code="disk_full",
         )
     if isinstance(cause, postgres.QueryCanceled):
-        return Unavailable("The query took longer than the hub allows.", error_code="statement_timeout")
+        return Unavailable(
+            "The query took longer than the hub allows; ask for less at once, or repeat it later.",
+            error_code="statement_timeout",
+        )
     if isinstance(cause, postgres.ReadOnlySqlTransaction):
-        return Unavailable("The database is read-only at the moment.", error_code="database_read_only")
+        return Unavailable(
+            "The database is read-only at the moment, so nothing was saved; repeat the request later.",
+            error_code="database_read_only",
+        )
     if isinstance(error, OperationalError | InterfaceError):
         return Unavailable(
             "The database did not answer, so it is not known whether a change was saved; read, or repeat the request.",
@@ -121,10 +128,8 @@ def _translate_database(error: Exception) -> HubError | None:
     return None
 
 
-def body_too_large() -> RequestTooLarge:
-    return RequestTooLarge(
-        f"The body is larger than {settings.REQUEST_BODY_BYTES_MAX} bytes.", error_code="body_too_large"
-    )
+def body_too_large(bytes_max: int) -> RequestTooLarge:
+    return RequestTooLarge(f"The body is larger than {bytes_max} bytes.", error_code="body_too_large")
 
 
 def answer_exception(error: Exception, context: Any = None) -> HttpResponse:
@@ -156,8 +161,6 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    import sys
-
     failure = sys.exc_info()[1]
     error = failure if isinstance(failure, Exception) else RuntimeError("unknown failure")
     if is_api_path(request.path):

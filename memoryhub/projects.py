@@ -1,7 +1,6 @@
 """The verbs of a project: create (with its environments and owner), get, rename."""
 
 import re
-import secrets
 
 from django.db import IntegrityError
 from django.db.transaction import atomic
@@ -13,7 +12,6 @@ from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.models import Environment, Membership, Project, User
 from memoryhub.operations import ROLES
 
-PROJECT_NAME_LENGTH_MAX = 64
 FIRST_ENVIRONMENTS = ("development", "production")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 
@@ -37,7 +35,7 @@ def add_project(*, name: str, owners: list[User]) -> Project:
     check_name(name)
     try:
         with atomic():
-            project = Project.objects.create(name=name, digest_key=secrets.token_bytes(32))
+            project = Project.objects.create(name=name)
     except IntegrityError as error:
         raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
     for environment_name in FIRST_ENVIRONMENTS:

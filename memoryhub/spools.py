@@ -12,7 +12,8 @@ from typing import IO, cast
 from django.conf import settings
 from django.http import FileResponse, HttpRequest, UnreadablePostError
 
-from memoryhub.errors import InvalidRequest, RequestTooLarge, Unavailable
+from memoryhub.errors import InvalidRequest, Unavailable
+from memoryhub.problems import body_too_large
 
 SPOOL_CHUNK_BYTES = 65_536
 
@@ -58,7 +59,7 @@ def spool_body(request: HttpRequest, *, bytes_max: int) -> IO[bytes]:
     with filled_spool() as spool:
         size = announced if announced > bytes_max else _copy(source, spool, bytes_max=bytes_max)
         if size > bytes_max:
-            raise RequestTooLarge(f"The body is larger than {bytes_max} bytes.", error_code="body_too_large")
+            raise body_too_large(bytes_max)
         if not chunked and size < announced:
             raise InvalidRequest(f"The body ended after {size} of {announced} bytes.")
     return spool

@@ -36,7 +36,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=memoryhub.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=64, unique=True)),
-                ('digest_key', models.BinaryField(max_length=32)),
                 ('created_at', models.DateTimeField(db_default=memoryhub.columns.ClockTimestamp())),
             ],
         ),
