@@ -4,9 +4,9 @@ import base64
 import json
 import logging
 import re
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
 import pytest
 import redis
@@ -18,6 +18,7 @@ from memoryhub import accounts, invitations, keys, throttles
 from memoryhub.session_store import SessionStore
 from memoryhub.tokens import TOKEN_BYTES, new_token
 from stores import memory_stores
+from tests.secrets.spellings import hits
 from tests.world import Tenant
 
 PASSWORD, NEW_PASSWORD = "Zebra-canary-password-1", "Zebra-canary-password-2"
@@ -28,25 +29,14 @@ DATABASE_PASSWORD = str(settings.DATABASES["default"]["PASSWORD"])
 class Seen:
     """What a representative day shows: the answers that must not hold a secret, and the secrets by name."""
 
+    email: str
     secrets: dict[str, str]
+    guest: str  # an address of their own: tries are counted for each
     answers: list[bytes] = field(default_factory=list)
 
     def note(self, answer: object) -> None:
         content = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
         self.answers.append(content + repr(dict(answer.headers)).encode())  # type: ignore[attr-defined]
-
-
-def spellings(secret: str) -> Iterator[bytes]:
-    raw = secret.encode()
-    yield raw
-    yield quote(secret, safe="").encode()
-    yield raw.hex().encode()
-    for offset in range(3):  # wherever it begins in a longer text
-        yield base64.b64encode(b"x" * offset + raw)[4 * (offset > 0) : -4].rstrip(b"=")
-
-
-def hits(shown: bytes, secrets: dict[str, str]) -> list[str]:
-    return [name for name, secret in secrets.items() if any(form in shown for form in spellings(secret))]
 
 
 @pytest.fixture
@@ -57,18 +47,20 @@ def day(
     caplog.set_level(logging.DEBUG)  # of what no setting can make louder, the level stays
     assert logging.getLogger("django.request").level == logging.CRITICAL, "it would log the URL of a link"
     issued = tenant.new_key("admin", whole=True)
+    email = f"guest-{uuid.uuid4().hex[:8]}@example.com"  # tries to sign in are counted by address
     seen = Seen(
+        email,
         {
             "API key": issued.rpartition("_")[2],
             "password": PASSWORD,
             "new password": NEW_PASSWORD,
             "sign-in token": accounts.create_sign_in_link(tenant.owner.id),
             "invitation token": invitations.create_invitation(
-                email="guest@example.com", role="viewer", actor=tenant.actor
+                email=email, role="viewer", actor=tenant.actor
             ).token,
             "database password": DATABASE_PASSWORD,
             "SECRET_KEY": settings.SECRET_KEY,
-        }
+        },
     )
     people(seen, tenant)
     programs(seen, issued, monkeypatch)
@@ -86,8 +78,8 @@ def people(seen: Seen, tenant: Tenant) -> None:
     seen.note(client.post("/account/password", {**form, "current": "wrong"}))
     seen.note(client.post("/account/password", form))
     seen.note(client.post("/sign-out"))
-    seen.note(client.post("/sign-in", {"email": "guest@example.com", "password": PASSWORD}))
-    signed_in = client.post("/sign-in", {"email": "guest@example.com", "password": NEW_PASSWORD})
+    seen.note(client.post("/sign-in", {"email": seen.email, "password": PASSWORD}))
+    signed_in = client.post("/sign-in", {"email": seen.email, "password": NEW_PASSWORD})
     assert signed_in.status_code == 302, signed_in.content
     seen.secrets["session cookie"] = client.cookies[settings.SESSION_COOKIE_NAME].value
     seen.note(client.get("/"))
@@ -125,7 +117,7 @@ def programs(seen: Seen, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         patched.setattr(memory_stores, "list_stores", _fail(OperationalError("connection lost")))
         send("GET", "/v1/memory_stores")
         patched.setattr(accounts, "check_sign_in", _fail(RuntimeError("a bug")))
-        answer = client.post("/sign-in", {"email": "guest@example.com", "password": NEW_PASSWORD})
+        answer = client.post("/sign-in", {"email": seen.email, "password": NEW_PASSWORD})
         assert answer.status_code == 500
         seen.note(answer)
     with override_settings(REDIS_URL=f"redis://:{seen.secrets['database password']}@127.0.0.1:1/0"):
