@@ -27,7 +27,17 @@ SECRET_KEY = _secret("secret_key")
 
 DEBUG = False
 PORT = read_integer("PORT", 8000, minimum=1, maximum=65_535)
-BASE_URL = (read_text("MEMORYHUB_BASE_URL") or f"http://127.0.0.1:{PORT}").rstrip("/")
+
+
+def _base_url() -> str:
+    """Where the hub is reached. A command beside it was told no port: the hub has written its address down."""
+    named = read_text("MEMORYHUB_BASE_URL")
+    if not named and not read_text("PORT"):
+        named = embedded.read_hub_url(DATA_DIR)
+    return (named or f"http://127.0.0.1:{PORT}").rstrip("/")
+
+
+BASE_URL = _base_url()
 ALLOWED_HOSTS = read_list(
     "MEMORYHUB_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]", embedded.host_of(BASE_URL)]
 )

@@ -43,9 +43,10 @@ from memoryhub.embedded import (
     data_folder,
     ensure_secrets,
     host_of,
+    hub_url_file,
     processes,
 )
-from memoryhub.embedded.folder import make_folder
+from memoryhub.embedded.folder import make_folder, write_private
 from memoryhub.environ import read_integer, read_text
 from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
 from memoryhub.parts import Part, Program, Watch, rotate_log
@@ -177,6 +178,7 @@ class Hub:
     def start(self, *, with_access: bool) -> dict[str, Any]:
         """Return when it is ready: {"url", "data_dir"}, and the facts of the preparation (see prepare.py)."""
         self._make_folders()
+        self._write_url()
         digest = data_version.code_digest()
         known = data_version.read_state(self.data_dir).get("prepared") == digest
         preparation = self._begin_preparation(with_access=with_access)
@@ -207,10 +209,15 @@ class Hub:
         self.listener.close()
         for watch in reversed(self.watches):
             watch.stop()
+        hub_url_file(self.data_dir).unlink(missing_ok=True)
 
     def _make_folders(self) -> None:
         for name in ("logs", "run"):
             make_folder(self.data_dir / name)
+
+    def _write_url(self) -> None:
+        file = hub_url_file(self.data_dir)
+        os.replace(write_private(file.parent, self.settings.BASE_URL), file)
 
     def _start_part(self, name: str, part: Part) -> None:
         _say(f"starting {name} ...")

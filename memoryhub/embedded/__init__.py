@@ -4,7 +4,14 @@ The functions here are pure and quick: they start nothing and work before anythi
 may call them. Nothing in this package imports Django.
 """
 
-from memoryhub.embedded.connections import database_settings, host_of, parse_database_url, queue_url
+from memoryhub.embedded.connections import (
+    database_settings,
+    host_of,
+    hub_url_file,
+    parse_database_url,
+    queue_url,
+    read_hub_url,
+)
 from memoryhub.embedded.errors import BinaryMissingError, DiskFullError, EmbeddedError, FolderError
 from memoryhub.embedded.folder import data_folder, ensure_secrets, read_secrets
 from memoryhub.embedded.postgres import EmbeddedPostgres
@@ -21,7 +28,9 @@ __all__ = [
     "database_settings",
     "ensure_secrets",
     "host_of",
+    "hub_url_file",
     "parse_database_url",
     "queue_url",
+    "read_hub_url",
     "read_secrets",
 ]

@@ -1,4 +1,4 @@
-"""How to reach the database and the queue: from a URL, or from the data folder."""
+"""How to reach the database, the queue and the hub itself: from a URL, or from the data folder."""
 
 import hashlib
 import os
@@ -113,6 +113,18 @@ def socket_folder(data_dir: Path) -> Path:
     if len(longest) <= SOCKET_PATH_BYTES_MAX and re.fullmatch(r"[A-Za-z0-9/._+-]+", str(folder)):
         return folder
     return Path("/tmp", "memoryhub-" + hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16])
+
+
+def hub_url_file(data_dir: Path) -> Path:
+    """Holds the address of the hub that runs on the folder, for the commands beside it; gone when it ends."""
+    return data_dir / "run" / "url"
+
+
+def read_hub_url(data_dir: Path) -> str | None:
+    try:
+        return hub_url_file(data_dir).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
 
 
 def host_of(url: str) -> str:

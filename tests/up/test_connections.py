@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.embedded import database_settings, host_of, parse_database_url, queue_url
+from memoryhub import settings
+from memoryhub.embedded import database_settings, host_of, hub_url_file, parse_database_url, queue_url
 from memoryhub.embedded.connections import SOCKET_PATH_BYTES_MAX, socket_folder
 from memoryhub.environ import SettingError
 
@@ -94,3 +95,34 @@ def test_the_host_of_the_base_url() -> None:
 def test_a_wrong_base_url_is_one_sentence(url: str) -> None:
     with pytest.raises(SettingError, match=r"^MEMORYHUB_BASE_URL is .*: write .*\.$"):
         host_of(url)
+
+
+@pytest.mark.parametrize(
+    ("environment", "base_url"),
+    [
+        ({}, "http://127.0.0.1:6001"),
+        ({"PORT": "6002"}, f"http://127.0.0.1:{settings.PORT}"),
+        ({"MEMORYHUB_BASE_URL": "https://hub.example.org/"}, "https://hub.example.org"),
+        ({"MEMORYHUB_BASE_URL": "https://hub.example.org", "PORT": "6002"}, "https://hub.example.org"),
+    ],
+)
+def test_the_address_a_hub_wrote_down_is_taken_when_no_other_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], base_url: str
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    for name in ("MEMORYHUB_BASE_URL", "PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    hub_url_file(tmp_path).parent.mkdir()
+    hub_url_file(tmp_path).write_text("http://127.0.0.1:6001")
+    assert settings._base_url() == base_url
+
+
+def test_without_a_hub_the_address_is_that_of_the_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    monkeypatch.delenv("MEMORYHUB_BASE_URL", raising=False)
+    monkeypatch.delenv("PORT", raising=False)
+    assert settings._base_url() == f"http://127.0.0.1:{settings.PORT}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memoryhub.embedded import EmbeddedPostgres, processes
+from memoryhub.embedded import EmbeddedPostgres, hub_url_file, processes
 from memoryhub.exits import Exit
 from tests.up.hubs import RECOVER_SECONDS_MAX, RunningHub, list_parts, new_data_dir, run_command, run_up
 from tests.up.test_refusals import refuse
@@ -32,6 +32,11 @@ def test_one_line_says_where_and_how(hub: RunningHub) -> None:
     assert (hub.facts["project"], hub.facts["environment"]) == ("default", "development")
     assert hub.facts["sign_in_url"].startswith(hub.facts["url"] + "/")
     assert hub.is_ready()
+
+
+def test_a_command_beside_it_knows_its_address(hub: RunningHub) -> None:
+    done = run_command(hub.data_dir, "sign_in_link")
+    assert done.stdout.startswith(f"{hub.facts['url']}/sign-in/"), done.stderr
 
 
 def test_the_first_store_holds_the_products_own_pages(hub: RunningHub) -> None:
@@ -125,6 +130,7 @@ def test_the_end_is_orderly_and_a_second_start_finds_everything() -> None:
         assert first.stop(signal.SIGTERM) == (0, "")
         assert list_parts(first.data_dir) == [] and first.queue_pids() == []
         assert EmbeddedPostgres(first.data_dir).pid() is None
+        assert not hub_url_file(first.data_dir).exists()
         log = (first.data_dir / "logs" / "postgres.log").read_text()
         assert "database system is shut down" in log.splitlines()[-1]
 
