@@ -24,6 +24,10 @@ class Part(Protocol):
     def stop(self) -> None: ...
     def pid(self) -> int | None: ...
 
+    @property
+    def log(self) -> Path | None:
+        """The file that takes what it says; None when that goes to our stderr."""
+
 
 class Program:
     """A command that runs until it is told to end. `log` takes what it says; None leaves it on stderr."""
@@ -112,7 +116,9 @@ class Watch:
         self.deaths_in_a_row += 1
         self._start_at = time.monotonic() + pause
         said = f"{self.name} ended unexpectedly and is started again"
-        return said if self.deaths_in_a_row == 1 else f"{said}; its log in the data folder's logs says why"
+        if self.deaths_in_a_row == 1:
+            return f"{said}."
+        return f"{said}: {self.part.log or 'what stands above'} says why."
 
     def _start_again(self) -> str | None:
         self._start_at = None

@@ -21,20 +21,21 @@ from memoryhub.supervisor import Hub, _greeting, _parse
 class Recorded:
     """A part that writes down what happens to it."""
 
-    def __init__(self, name: str = "it", log: list[str] | None = None) -> None:
+    def __init__(self, name: str = "it", history: list[str] | None = None) -> None:
         self.name = name
-        self.log = [] if log is None else log
+        self.history = [] if history is None else history
+        self.log: Path | None = None
         self.alive = False
         self.error: Exception | None = None
 
     def start(self) -> None:
-        self.log.append(f"start {self.name}")
+        self.history.append(f"start {self.name}")
         if self.error:
             raise self.error
         self.alive = True
 
     def stop(self) -> None:
-        self.log.append(f"stop {self.name}")
+        self.history.append(f"stop {self.name}")
         self.alive = False
 
     def pid(self) -> int | None:
@@ -63,15 +64,32 @@ def test_each_death_in_a_row_doubles_the_pause(clock: Clock) -> None:
     pauses = []
     for _ in range(12):
         part.alive = False
-        said = watch.mend() or ""
-        assert said.startswith("it ended unexpectedly and is started again")
-        assert ("log" in said) == (len(pauses) > 0)
+        assert (watch.mend() or "").startswith("it ended unexpectedly and is started again")
         died_at = clock.now
         while not part.alive:
             clock.now += 0.05
             watch.mend()
         pauses.append(round(clock.now - died_at, 1))
     assert pauses[:4] == [0.1, 0.2, 0.4, 0.8] and pauses[-1] == parts.RESTART_SECONDS_MAX
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"), [(Path("/data/logs/web.log"), "/data/logs/web.log"), (None, "what stands above")]
+)
+def test_from_the_second_death_in_a_row_it_is_said_where_the_cause_stands(
+    clock: Clock, log: Path | None, cause: str
+) -> None:
+    part = Recorded()
+    part.log = log
+    watch = Watch("it", part)
+    said = []
+    for _ in range(3):
+        said.append(watch.mend())
+        clock.now += 1
+        watch.mend()
+        part.alive = False
+    once = "it ended unexpectedly and is started again"
+    assert said == [f"{once}.", f"{once}: {cause} says why.", f"{once}: {cause} says why."]
 
 
 def test_a_part_that_lived_long_starts_again_at_once(clock: Clock) -> None:
