@@ -31,7 +31,6 @@ class Seen:
 
     email: str
     secrets: dict[str, str]
-    guest: str  # an address of their own: tries are counted for each
     answers: list[bytes] = field(default_factory=list)
 
     def note(self, answer: object) -> None:

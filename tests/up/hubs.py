@@ -95,15 +95,17 @@ def command_line(pid: int) -> str:
 class RunningHub:
     """A hub that has said it is ready."""
 
-    def __init__(self, data_dir: Path, **environment: str) -> None:
+    def __init__(self, data_dir: Path, *, log: Path | None = None, **environment: str) -> None:
+        """`log`: where its parts' lines go; in the data folder when left out, if that exists."""
         self.data_dir = data_dir
-        with (data_dir / "up.stderr").open("a") if data_dir.exists() else open(os.devnull, "a") as log:
+        self.log_file = log or data_dir / "up.stderr"
+        with self.log_file.open("a") if self.log_file.parent.exists() else open(os.devnull, "a") as lines:
             self.process = subprocess.Popen(
                 [*UP, "--json", "--port", "0"],
                 env=clean_environment(data_dir, **environment),
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=lines,
                 text=True,
                 start_new_session=True,
             )
@@ -116,9 +118,7 @@ class RunningHub:
         if not line:
             self.process.kill()
             self.process.wait(5)
-            raise AssertionError(
-                f"the hub did not start: {(self.data_dir / 'up.stderr').read_text()[-3000:]}"
-            )
+            raise AssertionError(f"the hub did not start: {self.log_file.read_text()[-3000:]}")
         return line
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:

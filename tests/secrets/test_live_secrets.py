@@ -1,0 +1,177 @@
+"""Promise K1 on a whole hub: what people and programs do with secrets in a day leaves none of them anywhere."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from memoryhub.embedded.connections import read_database_password
+from memoryhub.embedded.folder import SECRET_NAMES, read_secrets
+from memoryhub.settings import REQUEST_BODY_BYTES_MAX
+from tests.answers import Answer
+from tests.browsers import SESSION_COOKIE, Browser
+from tests.secrets.spellings import hits
+from tests.secrets.talkative import TalkativeHub
+from tests.up.hubs import run_command
+
+PASSWORD, WRONG_PASSWORD, NEW_PASSWORD = "Zebra-first-word+1", "Zebra-wrong-word+2", "Zebra-new-word+3"
+EMAIL = "guest@example.com"
+# Put on purpose into each place that is searched.
+PLANTED_NAME, PLANTED_STATEMENT, PLANTED_MESSAGE = "Kiwi-name+1", "Kiwi-statement+2", "Kiwi-message+3"
+
+
+@dataclass
+class Day:
+    """`secrets` by name; `answers`: all but the ones that show a new secret to whom it is for."""
+
+    hub: TalkativeHub
+    secrets: dict[str, str]
+    planted: dict[str, str] = field(default_factory=dict)
+    answers: list[bytes] = field(default_factory=list)
+    statuses: set[int] = field(default_factory=set)
+    places: dict[str, bytes] = field(default_factory=dict)
+
+    def note(self, answer: Answer) -> Answer:
+        self.answers.append(answer.content + json.dumps(answer.headers).encode())
+        self.statuses.add(answer.status)
+        return answer
+
+    def keep(self, name: str, secret: str) -> str:
+        """Add a secret to those that are sought; a key without its public part."""
+        self.secrets[name] = secret.split("_", 2)[2] if secret.startswith("mh_") else secret
+        return secret
+
+    def signed_in(self, how: str, answer: Answer, browser: Browser) -> None:
+        """The one kind of answer that may hold a session's cookie."""
+        assert answer.status == 302, answer.content
+        self.keep(f"a session's cookie {how}", browser.cookies[SESSION_COOKIE])
+
+
+@pytest.fixture(scope="module")
+def day(talkative: TalkativeHub) -> Iterator[Day]:
+    whole = Day(talkative, read_secrets(talkative.data_dir))
+    assert set(SECRET_NAMES) <= whole.secrets.keys()
+    whole.keep("the database's password", read_database_password(talkative.data_dir))
+    with talkative.watched_queue() as sent:
+        plant(whole)
+        invitation = programs(whole)
+        people(whole, invitation)
+        mistakes(whole, invitation)
+    whole.places = {
+        "answers": b"\n".join(whole.answers),
+        "log": talkative.log(),
+        "queue": talkative.queue_content() + b"\n".join(sent),
+        "dump": talkative.dump(),
+    }
+    yield whole
+
+
+def plant(day: Day) -> None:
+    call = day.hub.caller()
+    named = day.note(call("POST", "/v1/memory_stores", {"name": PLANTED_NAME}))
+    day.hub.execute(f"DO $$ BEGIN RAISE WARNING '{PLANTED_STATEMENT}'; END $$")
+    day.hub.queue.set("a counter", PLANTED_MESSAGE.encode().hex(), ex=600)
+    day.planted = {
+        "name": PLANTED_NAME,
+        "request id": named.headers["request-id"],
+        "statement": PLANTED_STATEMENT,
+        "message": PLANTED_MESSAGE,
+    }
+
+
+def programs(day: Day) -> str:
+    """Keys are made, used, rotated, revoked and mistaken. The token of an invitation."""
+    command = run_command(
+        day.hub.data_dir, "create_key", "--project=default", "--scope=admin", MEMORYHUB_LOG_LEVEL="DEBUG"
+    )
+    day.answers.append(command.stderr.encode())
+    owner = day.hub.caller(day.keep("a key of the command line", command.stdout.strip()))
+    made = owner("POST", "/v1/api_keys", {"name": "made", "scopes": ["admin"]}).body
+    rotated = owner("POST", f"/v1/api_keys/{made['id']}/rotate", {"overlap_seconds": 60}).body
+    for name, key in {"a made key": made["key"], "a rotated key": rotated["key"]}.items():
+        use(day, day.keep(name, key))
+    for path in ("api_keys", "audit_events", "members", "audit_events/export"):
+        assert day.note(owner("GET", f"/v1/{path}")).status == 200
+    url = str(owner("POST", "/v1/invitations", {"email": EMAIL, "role": "viewer"}).body["url"])
+    day.note(owner("GET", "/v1/invitations"))
+    day.note(owner("POST", f"/v1/api_keys/{rotated['id']}/revoke"))
+    day.note(day.hub.caller(rotated["key"])("GET", "/v1/memory_stores"))
+    return day.keep("an invitation's token", url.rpartition("/")[2])
+
+
+def use(day: Day, key: str) -> None:
+    """Right, wrong, and where it does not belong."""
+    call = day.hub.caller(key)
+    store = {"name": "A", "environment": "development"}
+    assert day.note(call("POST", "/v1/memory_stores", store)).status == 200
+    for wrong in (key + "x", key[:-1] + "_", key.replace("mh_", "mh_0"), key.split("_", 2)[2]):
+        assert day.note(day.hub.caller(wrong)("GET", "/v1/memory_stores")).status == 401
+    for headers in ({"Authorization": f"Basic {key}"}, {"X-Api-Key": key}, {"X-Other": key}):
+        day.note(call("GET", "/v1/memory_stores", headers=headers))
+    day.note(call("POST", "/v1/memory_stores", raw=b"{" + key.encode()))
+    day.note(call("PUT", "/v1/memory_stores", {"name": key}))
+    day.note(call("GET", f"/v1/{key}"))
+    day.note(call("GET", "/v1/memory_stores", query={"page": key}))
+    day.note(call("POST", f"/v1/memory_stores?{key}", raw=key.encode() * (REQUEST_BODY_BYTES_MAX // 50)))
+
+
+def people(day: Day, invitation: str) -> None:
+    """Somebody joins, changes the password and signs in, each with the wrong one first; the owner comes by a link."""
+    guest, owner = day.hub.browser(), day.hub.browser()
+    joining, form = f"/invitations/{invitation}", {"current": WRONG_PASSWORD, "new": NEW_PASSWORD}
+    day.secrets |= {"a password": PASSWORD, "a wrong one": WRONG_PASSWORD, "a new one": NEW_PASSWORD}
+    day.note(guest.get(joining))
+    day.note(guest.post(joining, {"name": "Guest", "password": "short"}))
+    day.signed_in("of joining", guest.post(joining, {"name": "Guest", "password": PASSWORD}), guest)
+    assert day.note(guest.post("/account/password", form)).status == 400
+    changed = guest.post("/account/password", {**form, "current": PASSWORD})
+    day.signed_in("after the change", changed, guest)
+    day.note(guest.get("/"))
+    assert guest.post("/sign-out", page="/").status == 302
+    for word in (WRONG_PASSWORD, PASSWORD):
+        assert day.note(guest.post("/sign-in", {"email": EMAIL, "password": word})).status == 400
+    day.signed_in("of signing in", guest.post("/sign-in", {"email": EMAIL, "password": NEW_PASSWORD}), guest)
+    token = day.keep("a sign-in link's token", day.hub.facts["sign_in_url"].rpartition("/")[2])
+    day.note(owner.get(f"/sign-in/{token}"))
+    day.signed_in("of the link", owner.post(f"/sign-in/{token}"), owner)
+    day.note(owner.get(f"/sign-in/{token}"))
+    for browser in (guest, owner):
+        for page in ("/", "/docs", "/docs/settings", "/account/password", "/none", "/sign-in?next=/docs"):
+            day.note(browser.get(page))
+
+
+def mistakes(day: Day, invitation: str) -> None:
+    """Every kind of refusal, and failures of the hub while it is busy with a secret."""
+    call, anybody = day.hub.caller(), day.hub.browser()
+    day.note(call("GET", "/v1/members"))
+    day.note(call("GET", "/v1/memory_stores/memstore_none"))
+    day.note(call("GET", f"/v1/memory_stores?{invitation}", headers={"Host": "other.example"}))
+    day.note(anybody.get(f"/invitations/{invitation}"))
+    form = {"email": EMAIL, "password": NEW_PASSWORD}
+    with day.hub.without_table("stores_memorystore"), day.hub.without_table("memoryhub_invitation"):
+        day.note(call("GET", "/v1/memory_stores"))
+        day.note(anybody.get(f"/invitations/{invitation}"))
+    with day.hub.without_table("django_session"):
+        day.note(anybody.post("/sign-in", form))
+    with day.hub.without_table("memoryhub_apikey"):
+        day.note(call("GET", "/v1/memory_stores"))
+
+
+def test_the_day_was_varied_and_the_searches_find_what_is_there(day: Day) -> None:
+    assert day.statuses >= {200, 400, 401, 403, 404, 405, 410, 413, 500}, day.statuses
+    assert len(day.answers) > 60 and len(day.secrets) >= 16
+    assert b"audit_sealed" in day.places["log"], "the worker's log is not among them"
+    assert b"Traceback" in day.places["log"] and b"memoryhub.seal_audit" in day.places["queue"]
+    found = {place: hits(content, day.planted) for place, content in day.places.items()}
+    assert found == {
+        "answers": ["name", "request id"],
+        "log": ["request id", "statement"],
+        "queue": ["message"],
+        "dump": ["name", "request id"],
+    }
+
+
+@pytest.mark.parametrize("place", ["answers", "log", "queue", "dump"])
+def test_no_secret_of_the_day_is_left(day: Day, place: str) -> None:
+    assert hits(day.places[place], day.secrets) == []
