@@ -6,8 +6,10 @@ from django.test import Client
 from django.utils.html import escape
 
 from memoryhub import docs_pages, openapi
+from memoryhub.operations import ROLES
 
 DOCS = Path(settings.BASE_DIR) / "docs"
+ROLE_ROW = re.compile(r"^\| `(\w+)` \| (`[^|]*) \|", re.MULTILINE)
 
 
 def test_every_page_of_the_documentation_is_served_and_listed() -> None:
@@ -67,6 +69,12 @@ def test_every_command_is_documented() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
     assert len(commands()) > 10
     assert commands() - set(re.findall(r"\./hub ([a-z_]+)", text)) == set()
+
+
+def test_the_page_on_people_shows_every_role() -> None:
+    text = (DOCS / "keys-and-people.md").read_text(encoding="utf-8")
+    rows = {role: set(re.findall(r"`(\w+)`", scopes)) for role, scopes in ROLE_ROW.findall(text)}
+    assert rows == ROLES
 
 
 def test_the_examples_use_one_address_and_one_key() -> None:
