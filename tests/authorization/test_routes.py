@@ -21,7 +21,7 @@ OPEN_ROUTES = {
     "/sign-in/{token}": "the way in, by a secret",
     "/invitations/{token}": "joining, by a secret",
     "/docs": "the documentation is that of every hub",
-    "/docs/api": "the documentation is that of every hub",
+    "/docs/reference": "the documentation is that of every hub",
     "/docs/{name}": "the documentation is that of every hub",
 }
 # Pages that show nothing without a signed-in person: they send everybody else to the sign-in page.
