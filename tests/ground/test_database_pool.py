@@ -1,5 +1,6 @@
 """What keeps a request from asking the database more than it must."""
 
+import select
 from collections.abc import Iterator
 
 import psycopg
@@ -54,6 +55,7 @@ def test_a_connection_with_unread_news_is_asked_and_kept(connect: Connection) ->
     connect.execute("LISTEN news")
     with psycopg.connect(connect.info.dsn, password=connect.info.password, autocommit=True) as other:
         other.execute("NOTIFY news")
+    assert select.select([connect], [], [], 10)[0], "the news arrive"
     check_open(connect)
     assert last_query(connect) == ""
     assert connect.execute("SELECT 1").fetchone() == (1,)
