@@ -1,8 +1,11 @@
 """Structured logs: JSON lines (or a readable form) on standard error, with the request id and without content."""
 
 import logging.config
+import traceback
+from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import structlog
 
 from memoryhub.request_context import current_request_id
@@ -15,7 +18,7 @@ def configure(options: dict[str, Any]) -> None:
         structlog.stdlib.add_logger_name,
         _add_request_id,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        structlog.processors.ExceptionRenderer(format_exception),
     ]
     renderer: Any = (
         structlog.processors.JSONRenderer()
@@ -49,6 +52,25 @@ def configure(options: dict[str, Any]) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def format_exception(exc_info: structlog.typing.ExcInfo) -> str:
+    """The traceback without what PostgreSQL tells of a row: its detail of a refused row quotes the row."""
+    text = "".join(traceback.format_exception(*exc_info)).rstrip()
+    for error in _causes(exc_info[1]):
+        if isinstance(error, psycopg.Error):
+            for quoting in filter(None, (error.diag.message_detail, error.diag.context)):
+                text = text.replace(quoting, "(left out)")
+    return text
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and those it was raised from or during."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _add_request_id(
