@@ -66,16 +66,19 @@ def use_sign_in_link(token: str) -> User | None:
     return link.user if link.user.is_active else None
 
 
-def change_password(user: User, *, current: str, new: str) -> User:
-    """Every other session of the person ends. Raises: InvalidRequest, RateLimited."""
+def change_password(user: User, *, current: str | None, new: str) -> User:
+    """Every other session of the person ends. `current` None: a sign-in link has proved who it is.
+
+    Raises: InvalidRequest, RateLimited.
+    """
     count_password_try(user.email)
     return _change_password(user.id, current, new)
 
 
 @atomic(durable=True)
-def _change_password(user_id: UUID, current: str, new: str) -> User:
+def _change_password(user_id: UUID, current: str | None, new: str) -> User:
     user = User.objects.select_for_update().get(id=user_id)
-    if user.has_usable_password() and not user.check_password(current):
+    if current is not None and not user.check_password(current):
         raise InvalidRequest("current password: This is not your password.", error_code="wrong_password")
     check_password_strength(new, user)
     user.set_password(new)

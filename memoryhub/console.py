@@ -19,6 +19,9 @@ from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
 from memoryhub.models import Membership, User
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+SIGNED_IN_BY_LINK = (
+    "signed_in_by_link"  # in the session: a link lets one choose a password that was forgotten
+)
 type View = Callable[..., HttpResponse]
 
 
@@ -80,6 +83,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         user = accounts.use_sign_in_link(token)
         if user is not None:
             login(request, user, backend=BACKEND)
+            request.session[SIGNED_IN_BY_LINK] = True
             return redirect("home" if user.has_usable_password() else "password")
     is_open = request.method != "POST" and accounts.is_link_open(token)
     return render(
@@ -105,15 +109,17 @@ def home(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("current", "new")
 def password(request: HttpRequest) -> HttpResponse:
     user = person(request)
-    form = PasswordForm(request.POST or None, has_password=user.has_usable_password())
+    by_link = request.session.get(SIGNED_IN_BY_LINK, False)
+    form = PasswordForm(request.POST or None, asks_current=not by_link)
     if request.method == "POST" and form.is_valid():
         try:
             changed = accounts.change_password(
-                user, current=form.cleaned_data.get("current", ""), new=form.cleaned_data["new"]
+                user, current=form.cleaned_data.get("current"), new=form.cleaned_data["new"]
             )
         except (InvalidRequest, RateLimited) as error:
             form.add_error("current" if error.error_code == "wrong_password" else "new", _sentence(error))
         else:
+            request.session.pop(SIGNED_IN_BY_LINK, None)
             update_session_auth_hash(request, changed)
             messages.success(request, "Your password is changed. Every other session of yours has ended.")
             return redirect("home")

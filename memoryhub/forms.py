@@ -38,9 +38,9 @@ class PasswordForm(forms.Form):
     )
     new = _new_password("New password")
 
-    def __init__(self, *args: Any, has_password: bool, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, asks_current: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not has_password:
+        if not asks_current:
             del self.fields["current"]
 
 

@@ -30,7 +30,7 @@ def test_an_invitation_becomes_a_member_with_its_role(tenant: Tenant) -> None:
     assert (page.status_code, page["Location"]) == (302, "/")
     listed = owner_call(tenant)("GET", "/v1/members").body["data"]
     assert [(member["email"], member["role"]) for member in listed][-1] == ("new@example.com", "reviewer")
-    assert AuditEvent.objects.filter(action="member.joined").count() == 1
+    assert AuditEvent.objects.filter(project=tenant.project, action="member.joined").count() == 1
 
 
 def test_an_invitation_works_once(tenant: Tenant) -> None:
@@ -69,7 +69,7 @@ def test_a_member_who_accepts_again_keeps_their_role(tenant: Tenant) -> None:
     assert [member.role for member in Membership.objects.filter(user__email="new@example.com")] == [
         "reviewer"
     ]
-    assert AuditEvent.objects.filter(action="member.joined").count() == 1
+    assert AuditEvent.objects.filter(project=tenant.project, action="member.joined").count() == 1
 
 
 def test_tries_of_a_password_count_together_wherever_they_are_made(tenant: Tenant) -> None:
@@ -166,7 +166,7 @@ def test_a_changed_password_ends_the_other_sessions(tenant: Tenant) -> None:
     )
     assert here.get("/").status_code == 200
     assert elsewhere.get("/").status_code == 302
-    assert AuditEvent.objects.filter(action="user.password_changed").count() == 1
+    assert AuditEvent.objects.filter(project=tenant.project, action="user.password_changed").count() == 1
 
 
 def test_signing_out_ends_the_session(tenant: Tenant) -> None:
@@ -187,6 +187,17 @@ def test_a_sign_in_link_works_once_and_looking_does_not_use_it(tenant: Tenant) -
     assert client.post(f"/sign-in/{token}").status_code == 302
     assert client.get("/").status_code == 200
     assert Client().post(f"/sign-in/{token}").status_code == 410
+
+
+def test_a_sign_in_link_lets_one_choose_a_forgotten_password_once(tenant: Tenant) -> None:
+    client = Client()
+    client.post(f"/sign-in/{accounts.create_sign_in_link(tenant.owner.id)}")
+    assert "Current password" not in client.get("/account/password").content.decode()
+    assert client.post("/account/password", {"new": PASSWORD}).status_code == 302
+    assert "Current password" in client.get("/account/password").content.decode()
+    assert client.post("/account/password", {"new": PASSWORD + "!"}).status_code == 400
+    signed_in = Client().post("/sign-in", {"email": tenant.owner.email, "password": PASSWORD})
+    assert signed_in.status_code == 302
 
 
 def test_forms_need_their_token(tenant: Tenant) -> None:
