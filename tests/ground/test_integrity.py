@@ -102,9 +102,9 @@ def add_version(house: House, memory_id: str, operation: str, content: str | Non
     digest = "encode(sha256(convert_to(%s, 'UTF8')), 'hex')"
     run_sql(
         f"INSERT INTO {VERSIONS} (id, project_id, store_id, memory_id, operation, path, content, content_size_bytes, "
-        "content_sha256, created_at, created_by_type, created_by_id, number, transaction) SELECT %s, project_id, id, %s, %s, "
+        "content_sha256, created_at, created_by_type, created_by_id, number) SELECT %s, project_id, id, %s, %s, "
         f"'/new.md', %s, octet_length(%s), {digest}, clock_timestamp(), 'api_actor', 'apikey_x', "
-        f"nextval('stores_version_number'), pg_current_xact_id() FROM {STORES} WHERE id = %s",
+        f"nextval('stores_version_number') FROM {STORES} WHERE id = %s",
         [key, key_of(memory_id), operation, content, content, content, key_of(house.store)],
     )
     return ids.to_wire("memver", key)
@@ -336,9 +336,9 @@ def full_store(house: House) -> list[str]:
     run_sql("SET CONSTRAINTS ALL DEFERRED")
     run_sql(
         f"WITH fresh AS (INSERT INTO {VERSIONS} (id, project_id, store_id, memory_id, operation, path, content, "
-        "content_size_bytes, content_sha256, created_at, created_by_type, created_by_id, number, transaction) SELECT "
+        "content_size_bytes, content_sha256, created_at, created_by_type, created_by_id, number) SELECT "
         "gen_random_uuid(), project_id, id, gen_random_uuid(), 'created', '/many/' || n, '', 0, encode(sha256(''), 'hex'), "
-        "clock_timestamp(), 'api_actor', 'apikey_x', nextval('stores_version_number'), pg_current_xact_id() "
+        "clock_timestamp(), 'api_actor', 'apikey_x', nextval('stores_version_number') "
         f"FROM {STORES}, generate_series(1, 1999) AS n WHERE id = %s RETURNING *), "
         f"heads AS (INSERT INTO {MEMORIES} (id, project_id, store_id, head_id, path, path_key, content_size_bytes, "
         "content_sha256, created_at, updated_at) SELECT memory_id, project_id, store_id, id, path, convert_to(path, 'UTF8'), 0, "

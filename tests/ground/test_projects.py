@@ -15,7 +15,7 @@ def test_a_project_is_renamed_by_a_credential_of_the_whole_project(tenant: Tenan
     assert tenant.call()("POST", url, {"name": "other"}).error_code == "environment_credential"
     assert owner("POST", url, {"name": "renamed-it"}).body["name"] == "renamed-it"
     assert owner("POST", url, {"name": "renamed-it"}).status == 200
-    assert AuditEvent.objects.filter(action="project.updated").count() == 1
+    assert AuditEvent.objects.filter(project=tenant.project, action="project.updated").count() == 1
     assert owner("POST", url, {"name": stranger.project.name}).error_code == "project_name_taken"
     for name in ("", "Upper", "-a", "a-", "a b", "x" * 65):
         assert owner("POST", url, {"name": name}).status == 400

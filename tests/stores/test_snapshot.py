@@ -142,7 +142,7 @@ def test_a_cursor_is_of_one_time_and_one_prefix(call: Caller, shelf: Shelf) -> N
 def test_an_archived_store_is_still_shown(call: Caller, shelf: Shelf) -> None:
     shelf.put()
     shelf.archive()
-    assert len(at(call, shelf, MemoryVersion.objects.get().created_at)) == 1
+    assert len(at(call, shelf, MemoryVersion.objects.get(store_id=shelf.store.id).created_at)) == 1
 
 
 def test_what_the_caller_may_not_see_answers_like_an_unknown_id(shelf: Shelf, stranger: Tenant) -> None:
