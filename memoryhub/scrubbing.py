@@ -10,15 +10,19 @@ from memoryhub.errors import Unavailable
 
 # Tables that ever held the text of a memory, or words of it.
 SCRUBBED_TABLES = ("stores_memoryversion", "stores_memoryindex", "stores_memory")
+_OWNED = "SELECT count(*) FROM pg_class WHERE relname = ANY(%s) AND pg_has_role(relowner, 'USAGE')"
 
 
 def scrub_files() -> None:
     """Rewrite the tables and turn the write-ahead log over. Each table is locked while it is rewritten.
 
     Takes as long as copying the tables does; rows that an older transaction may still read stay until it ends. The
-    connection must not be in a transaction. Raises: Unavailable when the role may not turn the log over.
+    connection must not be in a transaction. Raises: Unavailable when the role may not do one of the two.
     """
     with connection.cursor() as cursor:
+        cursor.execute(_OWNED, [list(SCRUBBED_TABLES)])
+        if cursor.fetchone()[0] != len(SCRUBBED_TABLES):  # PostgreSQL would skip the others with a warning
+            raise Unavailable("The database role does not own the tables, so it may not rewrite them.")
         cursor.execute("SET statement_timeout = 0")
         for table in SCRUBBED_TABLES:
             cursor.execute(f"VACUUM (FULL, ANALYZE) {table}")  # constants only

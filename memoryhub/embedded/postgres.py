@@ -182,6 +182,8 @@ class EmbeddedPostgres:
     # The server.
 
     def _launch(self) -> None:
+        if self._child is not None:
+            self._child.wait(5)  # the one before, which has ended: collected before it is forgotten
         offset = self._open_log()
         settings = self._server_settings()
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

@@ -62,6 +62,8 @@ class EmbeddedQueue:
                 raise EmbeddedError(f"An old queue of {self.data_dir} does not end: end it and start again.")
 
     def _launch(self) -> None:
+        if self._child is not None:
+            self._child.wait(5)  # the one before, which has ended: collected before it is forgotten
         self._child = subprocess.Popen(
             self._command(),
             stdin=subprocess.DEVNULL,

@@ -37,7 +37,11 @@ def server() -> EmbeddedPostgres:
 
 
 def run(server: EmbeddedPostgres, *arguments: str) -> None:
-    environment = {"DATABASE_URL": server.url(), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+    environment = {
+        "DATABASE_URL": server.url(),
+        "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+        "MEMORYHUB_BASE_URL": "http://testserver",
+    }
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
