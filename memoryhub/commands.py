@@ -22,14 +22,14 @@ def one_sentence() -> Iterator[None]:
 
 
 def get_project_named(name_or_id: str) -> Project:
-    """Raises: CommandError."""
+    """Raises: CommandError, also for a name that several projects have."""
     key = ids.from_wire(ids.PROJECT, name_or_id)
-    project = (
-        Project.objects.filter(id=key).first() if key else Project.objects.filter(name=name_or_id).first()
-    )
-    if project is None:
+    found = list(Project.objects.filter(id=key) if key else Project.objects.filter(name=name_or_id)[:2])
+    if not found:
         raise CommandError(f"There is no project {name_or_id}.")
-    return project
+    if len(found) > 1:
+        raise CommandError(f"Several projects are named {name_or_id}: give the id of one.")
+    return found[0]
 
 
 def operator_actor(project: Project) -> Actor:

@@ -33,10 +33,10 @@ class User(AbstractBaseUser):
 
 
 class Project(models.Model):
-    """A tenant."""
+    """A tenant. Names may repeat: a refused name would tell of another tenant."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    name = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=64)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     @property

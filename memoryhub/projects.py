@@ -2,13 +2,12 @@
 
 import re
 
-from django.db import IntegrityError
 from django.db.transaction import atomic
 
 from memoryhub import audit, tenancy
 from memoryhub.actors import Actor, user_actor
 from memoryhub.audit import AuditAction
-from memoryhub.errors import Conflict, InvalidRequest
+from memoryhub.errors import InvalidRequest
 from memoryhub.models import Environment, Membership, Project, User
 from memoryhub.operations import ROLES
 
@@ -26,18 +25,14 @@ def check_name(name: str) -> None:
 
 @atomic(durable=True)
 def create_project(*, name: str, owner: User) -> Project:
-    """A project with environments `development` and `production`, owned by `owner`. Raises: InvalidRequest, Conflict."""
+    """A project with environments `development` and `production`, owned by `owner`. Raises: InvalidRequest."""
     return add_project(name=name, owners=[owner])
 
 
 def add_project(*, name: str, owners: list[User]) -> Project:
     """The step of `create_project`: in the caller's transaction, with at least one owner."""
     check_name(name)
-    try:
-        with atomic():
-            project = Project.objects.create(name=name)
-    except IntegrityError as error:
-        raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
+    project = Project.objects.create(name=name)
     for environment_name in FIRST_ENVIRONMENTS:
         Environment.objects.create(project=project, name=environment_name)
     for owner in owners:
@@ -53,17 +48,13 @@ def owner_actor(project: Project, owner: User) -> Actor:
 
 @atomic(durable=True)
 def rename_project(project_id: str, *, name: str, actor: Actor) -> Project:
-    """Raises: NotFound, InvalidRequest, Conflict."""
+    """Raises: NotFound, InvalidRequest."""
     project = tenancy.get_project_by_id(project_id, actor=actor)
     check_name(name)
     if project.name == name:
         return project
     project.name = name
-    try:
-        with atomic():
-            project.save(update_fields=["name"])
-    except IntegrityError as error:
-        raise Conflict(f"A project named {name} exists already.", error_code="project_name_taken") from error
+    project.save(update_fields=["name"])
     audit.record(AuditAction.PROJECT_UPDATED, project.wire_id, environment_id=None, actor=actor)
     return project
 

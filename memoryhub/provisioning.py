@@ -23,7 +23,7 @@ class ProvisionedProject:
 def provision_project(*, name: str, actor: Actor) -> ProvisionedProject:
     """A project owned by the operators who own the caller's project.
 
-    Raises: PermissionRefused when none of its owners is an operator of this hub; InvalidRequest, Conflict.
+    Raises: PermissionRefused when none of its owners is an operator of this hub; InvalidRequest.
     """
     owners = User.objects.filter(
         is_operator=True, is_active=True, memberships__project_id=actor.project_id, memberships__role="owner"

@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
             name='Project',
             fields=[
                 ('id', models.UUIDField(default=memoryhub.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=64, unique=True)),
+                ('name', models.CharField(max_length=64)),
                 ('created_at', models.DateTimeField(db_default=memoryhub.columns.ClockTimestamp())),
             ],
         ),

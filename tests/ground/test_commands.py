@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from tests.world import Caller, Tenant
+from tests.world import Caller, Tenant, make_tenant
 
 
 def run(*arguments: str) -> str:
@@ -36,8 +36,13 @@ def test_create_key_takes_ids_and_agent_stores(tenant: Tenant, store_id: str) ->
 def test_create_key_says_in_one_sentence_what_is_wrong(tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="no project nowhere"):
         run("create_key", "--project", "nowhere", "--scope", "read")
+    twin = make_tenant(tenant.project.name + "-twin")
+    twin.project.name = tenant.project.name
+    twin.project.save(update_fields=["name"])
+    with pytest.raises(CommandError, match="give the id of one"):
+        run("create_key", "--project", tenant.project.name, "--scope", "read")
     with pytest.raises(CommandError, match="environment was not found"):
-        run("create_key", "--project", tenant.project.name, "--environment", "x", "--scope", "read")
+        run("create_key", "--project", tenant.project.wire_id, "--environment", "x", "--scope", "read")
 
 
 def test_sign_in_link_prints_a_link_that_works_once(tenant: Tenant) -> None:

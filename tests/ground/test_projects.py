@@ -16,7 +16,9 @@ def test_a_project_is_renamed_by_a_credential_of_the_whole_project(tenant: Tenan
     assert owner("POST", url, {"name": "renamed-it"}).body["name"] == "renamed-it"
     assert owner("POST", url, {"name": "renamed-it"}).status == 200
     assert AuditEvent.objects.filter(project=tenant.project, action="project.updated").count() == 1
-    assert owner("POST", url, {"name": stranger.project.name}).error_code == "project_name_taken"
+    assert (
+        owner("POST", url, {"name": stranger.project.name}).status == 200
+    )  # a refusal would tell of the stranger
     for name in ("", "Upper", "-a", "a-", "a b", "x" * 65):
         assert owner("POST", url, {"name": name}).status == 400
 
@@ -33,7 +35,6 @@ def test_an_operators_project_creates_further_projects_with_their_own_key(tenant
         "production",
     ]
     assert owner("GET", f"/v1/projects/{made.body['id']}").status == 404
-    assert owner("POST", "/v1/projects", {"name": name}).error_code == "project_name_taken"
 
 
 def test_a_project_without_an_operator_creates_no_projects(tenant: Tenant) -> None:
