@@ -1,6 +1,7 @@
 """Fixtures every test may ask for."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from django.conf import settings
@@ -63,6 +64,8 @@ def committed(test_database: None, django_db_blocker: DjangoDbBlocker) -> Iterat
 @pytest.fixture(scope="session")
 def live_hub(test_database: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """Two web processes on this run's database, started when a test first asks."""
+    with suppress(FileExistsError):  # another run of pytest-xdist made it
+        (settings.DATA_DIR / "static").symlink_to(settings.STATIC_ROOT)
     hub = LiveHub(
         tmp_path_factory.mktemp("live"),
         database_url=url_of(connection.settings_dict),
