@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memoryhub import accounts
+from memoryhub import accounts, audit
 from memoryhub.audit import AuditAction
 from memoryhub.models import AuditEvent
 from stores import memories, memory_stores
@@ -63,16 +63,30 @@ BEFORE: dict[str, Callable[[Plot], None]] = {
 }
 
 
-@pytest.mark.parametrize("operation", WRITING, ids=lambda operation: operation.name)
-def test_a_changing_operation_writes_its_audit_row(plots: Plots, operation: DocumentedOperation) -> None:
+def check_audited(operation: DocumentedOperation, plot: Plot) -> None:
+    """Raises: AssertionError for a change without its audit row."""
     name = operation.rights.name
-    BEFORE.get(name, lambda plot: None)(plots.mine)
+    BEFORE.get(name, lambda plot: None)(plot)
     seen = set(AuditEvent.objects.values_list("id", flat=True))
-    answer = attempt_on(operation, plots.mine).made_by(plots.mine.callers[OWNER.kind])
+    answer = attempt_on(operation, plot).made_by(plot.callers[OWNER.kind])
     assert answer.status == 200, answer.content
     written = AuditEvent.objects.exclude(id__in=seen).filter(action=AUDITED[name])
-    assert [event.request_id for event in written] == [answer.headers["request-id"]]
+    assert [event.request_id for event in written] == [answer.headers["request-id"]], "UNAUDITED"
     assert {event.actor_type for event in written} <= {"api_actor", "user_actor"}
+
+
+@pytest.mark.parametrize("operation", WRITING, ids=lambda operation: operation.name)
+def test_a_changing_operation_writes_its_audit_row(plots: Plots, operation: DocumentedOperation) -> None:
+    check_audited(operation, plots.mine)
+
+
+@pytest.mark.parametrize("operation", WRITING, ids=lambda operation: operation.name)
+def test_a_planted_change_without_its_audit_row_is_found(
+    plots: Plots, operation: DocumentedOperation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "record", lambda *args, **kwargs: None)
+    with pytest.raises(AssertionError, match="UNAUDITED"):
+        check_audited(operation, plots.mine)
 
 
 def test_a_person_who_joins_or_changes_a_password_is_noted(plots: Plots) -> None:

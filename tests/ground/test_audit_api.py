@@ -8,6 +8,7 @@ import pytest
 import rfc8785
 
 from memoryhub import audit, audit_trail, ids
+from tests.plants import run_sql, unguarded
 from tests.world import Caller, Tenant, unused_id
 
 
@@ -66,14 +67,49 @@ def test_pages_join_to_the_whole(call: Caller, store_id: str) -> None:
     for number in range(5):
         call("POST", f"/v1/memory_stores/{store_id}/memories", {"path": f"/{number}", "content": "x"})
     whole = [event["id"] for event in events(call)]
-    paged, page = [], None
-    for _ in range(len(whole)):
-        answer = call("GET", "/v1/audit_events", query={"limit": 2, **({"page": page} if page else {})})
-        paged += [event["id"] for event in answer.body["data"]]
-        page = answer.body["next_page"]
-        if page is None:
-            break
-    assert paged == whole
+    assert pages(call, limit=2) == whole
+
+
+def pages(call: Caller, *, limit: int) -> list[str]:
+    """The ids of the whole list, read page by page."""
+    found: list[str] = []
+    query: dict[str, Any] = {"limit": limit}
+    while True:
+        answer = call("GET", "/v1/audit_events", query=query)
+        found += [event["id"] for event in answer.body["data"]]
+        if answer.body["next_page"] is None:
+            return found
+        query["page"] = answer.body["next_page"]
+
+
+# The time of each row, by its place in the order of writing: a clock that stood still, and one that was set back.
+CLOCKS = {
+    "equal": "timestamptz '2026-01-01'",
+    "backward": "timestamptz '2026-01-01' - number * interval '1 second'",
+    "to and fro": "timestamptz '2026-01-01' + mod(number * 7919, 13) * interval '1 second'",
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_no_clock_reorders_the_list_or_makes_a_page_skip_or_repeat(
+    call: Caller, tenant: Tenant, store_id: str, clock: str
+) -> None:
+    for number in range(12):
+        call("POST", f"/v1/memory_stores/{store_id}/memories", {"path": f"/{number}", "content": "x"})
+    before = [event["id"] for event in events(call, limit=100)]
+    with unguarded("memoryhub_auditevent"):
+        run_sql(
+            f"UPDATE memoryhub_auditevent SET created_at = {CLOCKS[clock]} WHERE project_id = %s",
+            [tenant.project.id],
+        )
+    listed = events(call, limit=100)
+    assert [event["id"] for event in listed] == before and len(before) >= 13
+    times = [event["created_at"] for event in listed]
+    assert times != sorted(times, reverse=True) or clock == "equal"
+    for limit in (1, 2, 5):
+        assert pages(call, limit=limit) == before
+    subjects = [event["subject_id"] for event in events(call, action="memory.created", limit=100)]
+    assert len(subjects) == len(set(subjects)) == 12
 
 
 def test_an_unknown_action_and_a_cursor_of_another_list_are_refused(call: Caller, store_id: str) -> None:
