@@ -20,7 +20,6 @@ AGAIN: dict[str, int] = {
     "memory_stores.delete": 404,
     "files.delete": 404,
     "members.remove": 404,
-    "projects.create": 409,
     "api_keys.rotate": 400,
 }
 
