@@ -4,6 +4,9 @@
   crashes   kill -9, pauses and ended connections at random moments, 30 s for each seed
   chain     the same with two sealers of the audit trail at work, killed with the rest
   disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
+  neighbour one tenant sends fifty times as much as another, over its limit; the other's p99 with and without it
+  schema    the tests that call every operation with made-up requests, 1,000 examples for each
+  content   the test that any text is kept byte for byte, 5,000 texts
 
 Prints a line for each run, and the seed and the faults of every one that failed; exits 1 when one did.
 """
@@ -11,21 +14,29 @@ Prints a line for each run, and the seed and the faults of every one that failed
 import argparse
 import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from tests.answers import Call
 from tests.concurrency.clients import race_updates
+from tests.concurrency.neighbours import LIMIT_PER_MINUTE, crowd
 from tests.crash.crashes import Crashes, run_crashes
 from tests.crash.disk import FULL_DISK, SETTINGS, small_disk
 from tests.crash.hub import CrashHub
+from tests.live import LiveHub
 
 UPDATE_CALLS = 20_000
 UPDATE_CLIENTS = 16
 REFUSED_SHARE_MIN = 0.25
+SCHEMA_TESTS, SCHEMA_SIZE = "tests/hostile/test_schema.py", {"MEMORYHUB_TEST_SCHEMA_EXAMPLES": "1000"}
+CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
+CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
 COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
 
 
@@ -37,16 +48,17 @@ class Result:
     refused: int
     lost: int
     faults: list[str] = field(default_factory=list)
+    figures: str = ""
 
 
 @dataclass(frozen=True)
 class Soak:
-    """`seeds` and `seconds` are the defaults; `run` takes a hub, a seed and the seconds."""
+    """`seeds` and `seconds` are the defaults; `run` takes what `place` gives (a hub), a seed and the seconds."""
 
     seeds: int
     seconds: float
-    run: Callable[[CrashHub, int, float], Result]
-    on_small_disk: bool = False
+    run: Callable[[Any, int, float], Result]
+    place: Callable[[], AbstractContextManager[Any]]
 
 
 def soak_updates(hub: CrashHub, seed: int, seconds: float) -> Result:
@@ -76,17 +88,38 @@ def soak_disk(hub: CrashHub, seed: int, seconds: float) -> Result:
     return result
 
 
+def soak_neighbour(hub: CrashHub, seed: int, seconds: float) -> Result:
+    web = LiveHub(
+        hub.folder,
+        database_url=hub.postgres.url(),
+        redis_url=hub.queue.url(),
+        settings={
+            "MEMORYHUB_DATA_DIR": str(hub.folder),
+            "MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX": str(LIMIT_PER_MINUTE),
+        },
+    )
+    quiet, loud = (str(hub.run_inside("prepare")["key"]) for _ in range(2))
+    try:
+        web.start()
+        seen = crowd(web.caller(quiet), web.caller(loud), seconds=seconds)
+    finally:
+        web.stop()
+    answered = seen.alone.statuses + seen.beside.statuses + seen.loud.statuses
+    return Result(seed, 0, answered[200], answered[429], 0, seen.faults, seen.figures)
+
+
+def soak_tests(tests: str, size: dict[str, str], place: None, seed: int, seconds: float) -> Result:
+    """Tests of the suite at another size, in a run of their own; `seconds` bounds each."""
+    command = [sys.executable, "-m", "pytest", "-q", tests, "-o", f"timeout={seconds:.0f}"]
+    environment = os.environ | size | {"MEMORYHUB_TEST_SCHEMA_SEED": str(seed)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    *_, last = ended.stdout.strip().splitlines() or ["no output"]
+    return Result(seed, 0, 0, 0, 0, [ended.stdout[-8_000:]] if ended.returncode else [], last)
+
+
 def _result(run: Crashes) -> Result:
     race = run.race
     return Result(run.seed, run.harms.total(), run.acknowledged, race.refused, race.lost, run.faults)
-
-
-SOAKS: dict[str, Soak] = {
-    "updates": Soak(1, 0, soak_updates),
-    "crashes": Soak(60, 30, soak_crashes),
-    "chain": Soak(10, 30, soak_chain),
-    "disk": Soak(5, 30, soak_disk, on_small_disk=True),
-}
 
 
 def main(arguments: list[str]) -> int:
@@ -108,18 +141,18 @@ def main(arguments: list[str]) -> int:
 def run_soak(name: str, options: argparse.Namespace) -> int:
     """How many of its runs failed."""
     soak = SOAKS[name]
-    if soak.on_small_disk and (sys.platform != "linux" or os.geteuid() != 0):
+    if soak.place is hub_on_small_disk and (sys.platform != "linux" or os.geteuid() != 0):
         print(f"{name:>12} left out: it mounts a disk, for which it must be root on Linux")
         return 0
     first = random.randrange(10**9) if options.first is None else options.first
     failed = 0
-    with own_hub(on_small_disk=soak.on_small_disk) as hub:
+    with soak.place() as hub:
         for seed in range(first, first + (options.seeds or soak.seeds)):
             failed += not run_seed(name, soak, hub, seed, options.seconds or soak.seconds)
     return failed
 
 
-def run_seed(name: str, soak: Soak, hub: CrashHub, seed: int, seconds: float) -> bool:
+def run_seed(name: str, soak: Soak, hub: Any, seed: int, seconds: float) -> bool:
     """Whether it passed."""
     began = time.monotonic()
     try:
@@ -138,19 +171,23 @@ def run_seed(name: str, soak: Soak, hub: CrashHub, seed: int, seconds: float) ->
         len(result.faults),
     )
     print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
+    if result.figures:
+        print(f"    {result.figures}", flush=True)
     for fault in result.faults:
-        print(f"    seed {seed}: {fault}")
+        print(f"    seed {seed}: {fault}", flush=True)
     return not result.faults
 
 
 @contextmanager
-def own_hub(*, on_small_disk: bool) -> Iterator[CrashHub]:
-    if on_small_disk:
-        with small_disk() as folder, _started(CrashHub(folder, settings=SETTINGS)) as hub:
-            yield hub
-    else:
-        with _started(CrashHub()) as hub:
-            yield hub
+def own_hub() -> Iterator[CrashHub]:
+    with _started(CrashHub()) as hub:
+        yield hub
+
+
+@contextmanager
+def hub_on_small_disk() -> Iterator[CrashHub]:
+    with small_disk() as folder, _started(CrashHub(folder, settings=SETTINGS)) as hub:
+        yield hub
 
 
 @contextmanager
@@ -160,6 +197,17 @@ def _started(hub: CrashHub) -> Iterator[CrashHub]:
         yield hub
     finally:
         hub.stop()
+
+
+SOAKS: dict[str, Soak] = {
+    "updates": Soak(1, 0, soak_updates, own_hub),
+    "crashes": Soak(60, 30, soak_crashes, own_hub),
+    "chain": Soak(10, 30, soak_chain, own_hub),
+    "disk": Soak(5, 30, soak_disk, hub_on_small_disk),
+    "neighbour": Soak(1, 240, soak_neighbour, own_hub),
+    "schema": Soak(1, 14_400, partial(soak_tests, SCHEMA_TESTS, SCHEMA_SIZE), nullcontext),
+    "content": Soak(1, 3_600, partial(soak_tests, CONTENT_TEST, CONTENT_SIZE), nullcontext),
+}
 
 
 if __name__ == "__main__":
