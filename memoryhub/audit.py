@@ -22,6 +22,7 @@ from django.db import connection, transaction
 from django.db.models.query import QuerySet
 
 from memoryhub.actors import Actor
+from memoryhub.credentials import hold_credential
 from memoryhub.digests import canonical_json, sha256_hex
 from memoryhub.models import AuditEvent
 from memoryhub.request_context import current_request_id
@@ -90,7 +91,12 @@ def record(
     details: dict[str, Any] | None = None,
     actor: Actor,
 ) -> None:
-    """Write one row in the caller's transaction. `details` holds ids, sizes and counts, never content or its digest."""
+    """Write one row in the caller's transaction, and hold the actor's credential to its end.
+
+    `details` holds ids, sizes and counts, never content or its digest. Raises: AuthenticationFailed for a credential
+    that was revoked meanwhile, so that nothing commits after the revoking answer.
+    """
+    hold_credential(actor)
     AuditEvent.objects.create(
         project_id=actor.project_id,
         environment_id=environment_id,

@@ -192,8 +192,6 @@ def rotate_key(key_id: str, *, overlap_seconds: int, actor: Actor) -> IssuedKey:
         replaced=old,
         actor=actor,
     )
-    old.revoked_at = timezone.now() + timedelta(seconds=overlap_seconds)
-    old.save(update_fields=["revoked_at"])
     audit.record(
         AuditAction.API_KEY_ROTATED,
         old.wire_id,
@@ -201,6 +199,8 @@ def rotate_key(key_id: str, *, overlap_seconds: int, actor: Actor) -> IssuedKey:
         details={"new_key": issued.key.wire_id, "overlap_seconds": overlap_seconds},
         actor=actor,
     )
+    old.revoked_at = timezone.now() + timedelta(seconds=overlap_seconds)
+    old.save(update_fields=["revoked_at"])
     return issued
 
 
@@ -211,9 +211,10 @@ def revoke_key(key_id: str, *, actor: Actor) -> ApiKey:
     now = timezone.now()
     if key.revoked_at is not None and key.revoked_at <= now:
         return key
+    # first, since a key may revoke itself
+    audit.record(AuditAction.API_KEY_REVOKED, key.wire_id, environment_id=key.environment_id, actor=actor)
     key.revoked_at = now
     key.save(update_fields=["revoked_at"])
-    audit.record(AuditAction.API_KEY_REVOKED, key.wire_id, environment_id=key.environment_id, actor=actor)
     return key
 
 

@@ -1,7 +1,6 @@
 """Who waits for whom: updates of different memories do not, an archive waits for all of them."""
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +10,10 @@ import pytest
 from django.db import connection
 from django.db.transaction import atomic
 
-from memoryhub import audit, ids
+from memoryhub import audit
 from memoryhub.audit import AuditAction
-from stores.models import Memory
-from tests.answers import Answer
 from tests.concurrency.clients import created, make_memory, make_store
+from tests.concurrency.holding import Asked, held
 from tests.live import LiveHub
 from tests.world import Caller, Tenant
 
@@ -26,32 +24,6 @@ def store_and_memories(live: LiveHub, live_tenant: Tenant) -> tuple[str, str, st
     call = live.caller(live_tenant.key)
     store_id = make_store(call)
     return store_id, make_memory(call, store_id, "/one"), make_memory(call, store_id, "/two")
-
-
-@contextmanager
-def held(memory_id: str) -> Iterator[None]:
-    """A transaction of this process holds the memory's row, as an update under way does, with its store shared."""
-    with atomic():
-        memory = Memory.objects.select_for_update().get(id=ids.from_wire(ids.MEMORY, memory_id))
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM stores_memorystore WHERE id = %s FOR SHARE", [memory.store_id])
-        yield
-
-
-class Asked:
-    """A call made in a thread of its own, so that the test may see it wait."""
-
-    def __init__(self, ask: Callable[[], Answer]) -> None:
-        self.answer: Answer | None = None
-        self.thread = threading.Thread(target=self._run, args=[ask], daemon=True)
-        self.thread.start()
-
-    def _run(self, ask: Callable[[], Answer]) -> None:
-        self.answer = ask()
-
-    def wait(self, seconds: float) -> Answer | None:
-        self.thread.join(seconds)
-        return self.answer
 
 
 def test_updates_of_other_memories_do_not_wait(
