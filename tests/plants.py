@@ -1,13 +1,13 @@
 """Faults planted by SQL, past the guards of the database: what the hub's own code can never write."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection
 
 
-def run_sql(statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+def run_sql(statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
     """The rows it gives, [] for a statement that gives none."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values or None)
