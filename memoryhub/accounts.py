@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth import authenticate
+from django.contrib.sessions.models import Session
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 from django.http import HttpRequest
@@ -87,6 +88,14 @@ def _change_password(user_id: UUID, current: str | None, new: str) -> User:
         actor = member_actor(membership)
         audit.record(AuditAction.PASSWORD_CHANGED, user.wire_id, environment_id=None, actor=actor)
     return user
+
+
+@atomic(durable=True)
+def clear_expired() -> int:
+    """Remove sessions and sign-in links that let nobody in any more; the number of rows."""
+    sessions, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    links, _ = SignInLink.objects.filter(expires_at__lt=timezone.now()).delete()
+    return sessions + links
 
 
 def member_actor(membership: Membership) -> Actor:

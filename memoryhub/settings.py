@@ -141,6 +141,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
+    "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
     "count-usage": {"task": "memoryhub.count_usage", "schedule": 60.0, "options": {"expires": 60}},
 }
 

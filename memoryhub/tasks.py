@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from memoryhub import audit, quotas
+from memoryhub import accounts, audit, quotas
 
 
 @shared_task(name="memoryhub.seal_audit")
@@ -13,3 +13,8 @@ def seal_audit() -> None:
 @shared_task(name="memoryhub.count_usage")
 def count_usage() -> None:
     quotas.count_usage()
+
+
+@shared_task(name="memoryhub.clear_expired")
+def clear_expired() -> None:
+    accounts.clear_expired()

@@ -131,6 +131,7 @@ VERBS_WITHOUT_ACTOR = {
     "memoryhub/accounts.py:create_sign_in_link": "an operator's command, or the hub itself at its first start",
     "memoryhub/accounts.py:use_sign_in_link": "the token is the credential",
     "memoryhub/accounts.py:_change_password": "a person changes nothing but their own account",
+    "memoryhub/accounts.py:clear_expired": "nobody asks for it: a job removes what lets nobody in",
     "memoryhub/invitations.py:_accept": "the token is the credential",
     "memoryhub/projects.py:create_project": "the owner is the actor: the project has no other yet",
     "memoryhub/projects.py:create_operator": "an operator's command: there is nobody yet",

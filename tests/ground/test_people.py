@@ -1,7 +1,10 @@
 import re
+from datetime import timedelta
 from typing import Any
 
+from django.contrib.sessions.models import Session
 from django.test import Client
+from django.utils import timezone
 
 from memoryhub import accounts, invitations, projects
 from memoryhub.models import AuditEvent, Membership, SignInLink
@@ -187,6 +190,19 @@ def test_a_sign_in_link_works_once_and_looking_does_not_use_it(tenant: Tenant) -
     assert client.post(f"/sign-in/{token}").status_code == 302
     assert client.get("/").status_code == 200
     assert Client().post(f"/sign-in/{token}").status_code == 410
+
+
+def test_what_lets_nobody_in_any_more_is_cleared(tenant: Tenant) -> None:
+    client = Client()
+    client.post(f"/sign-in/{accounts.create_sign_in_link(tenant.owner.id)}")
+    accounts.create_sign_in_link(tenant.owner.id)
+    SignInLink.objects.filter(used_at__isnull=False).update(expires_at=timezone.now() - timedelta(seconds=1))
+    accounts.clear_expired()
+    assert SignInLink.objects.filter(user=tenant.owner).count() == 1
+    assert client.get("/").status_code == 200
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    assert accounts.clear_expired() >= 1
+    assert Session.objects.count() == 0
 
 
 def test_a_sign_in_link_lets_one_choose_a_forgotten_password_once(tenant: Tenant) -> None:
