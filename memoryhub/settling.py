@@ -1,37 +1,44 @@
-"""When a feed over numbers of a sequence may be read: after every transaction that could hold a lower number has ended.
+"""Waiting for the holders of an advisory lock, without taking it: readers that must not make writers wait.
 
-Numbers are drawn before the commit, so a lower one may become visible after a higher one. To compare the writers'
-transaction ids with the oldest running one is not enough: a writer may get its id first and its number last. So a
-reader takes the greatest number it sees, then an id of its own, and waits until every older transaction is over.
-It holds no lock and makes no writer wait, and it needs nothing that a dump does not carry to another server.
+Numbers of a sequence are drawn before the commit, so a lower one may become visible after a higher one. Where every
+writer holds a lock before it draws its number, a reader that has seen the greatest number waits for those who hold
+the lock at that moment; after that nothing below the number can appear. It does not depend on other transactions of
+the server, and nothing of it has to survive a dump.
 """
 
 import time
 
 from django.db import connection
-from django.db.backends.utils import CursorWrapper
 
 SETTLING_SECONDS_MAX = 0.25
 _PAUSE_SECONDS = 0.001
+_HOLDERS = """
+SELECT DISTINCT virtualtransaction FROM pg_locks
+ WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND classid = %s AND objid = %s AND objsubid = 1
+"""
 
 
-def wait_until_settled() -> bool:
-    """Whether every transaction that had an id when this was called has ended, within `SETTLING_SECONDS_MAX`.
+def wait_for_holders(lock: int) -> bool:
+    """Whether every transaction that held the lock when this was called has ended, within `SETTLING_SECONDS_MAX`.
 
-    A writer draws its number after it has locked a row, and so after it got its id.
+    `lock` is the 64-bit number of a transaction-level advisory lock.
     """
     deadline, pause = time.monotonic() + SETTLING_SECONDS_MAX, _PAUSE_SECONDS
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_current_xact_id()::text")
-        ours = cursor.fetchone()[0]
-        while not _is_oldest(cursor, ours):
-            if time.monotonic() + pause > deadline:
-                return False
-            time.sleep(pause)
-            pause *= 2
+    awaited = _holders(lock)
+    while awaited:
+        if time.monotonic() + pause > deadline:
+            return False
+        time.sleep(pause)
+        pause *= 2
+        awaited &= _holders(lock)
     return True
 
 
-def _is_oldest(cursor: CursorWrapper, transaction_id: str) -> bool:
-    cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [transaction_id])
-    return bool(cursor.fetchone()[0])
+def _holders(lock: int) -> set[str]:
+    """Who holds the lock: pg_locks shows a 64-bit one as its two halves."""
+    high, low = divmod(lock % (1 << 64), 1 << 32)
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLDERS, [high, low])
+        return {row[0] for row in cursor.fetchall()}

@@ -14,10 +14,10 @@ from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import InvalidRequest, MemoryPreconditionFailed
 from memoryhub.pagination import ListRequest, Page, cut_page
-from memoryhub.settling import wait_until_settled
+from memoryhub.settling import wait_for_holders
 from stores.diffs import Difference, diff_texts
 from stores.memories import add_memory, change_memory, require_unfrozen
-from stores.memory_stores import get_store, lock_store, require_writable
+from stores.memory_stores import gate_of, get_store, lock_store, require_writable
 from stores.memory_versions import get_version_of, lock_memory_of, versions_of
 from stores.models import Memory, MemoryStore, MemoryVersion
 from stores.paths import check_path_prefix, prefix_range
@@ -192,12 +192,12 @@ class Changes:
 def list_changes(store_id: str, *, after: int, limit: int, actor: Actor) -> Changes:
     """For each memory changed since `after`, its last version, without content, by version number.
 
-    Nothing is shown before all that comes before it has settled, so nothing can be skipped. Raises: NotFound.
+    Nothing is shown while a change that could come before it is under way, so nothing can be skipped. Raises: NotFound.
     """
     store = get_store(store_id, actor=actor)
     versions = versions_of(store, with_content=False)
     newest = versions.aggregate(newest=Max("number"))["newest"]
-    if newest is None or newest <= after or not wait_until_settled():
+    if newest is None or newest <= after or not wait_for_holders(gate_of(store.id)):
         return Changes([], has_more=False, last_sequence=after)
     fresh = versions.filter(number__gt=after, number__lte=newest).order_by("number")
     scanned = fresh.values_list("number", flat=True)

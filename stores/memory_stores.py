@@ -58,7 +58,7 @@ def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
 
 def lock_store(store_id: str, actor: Actor) -> MemoryStore:
     """A step: the store, held alone to the end of the transaction. Raises: NotFound."""
-    gate = Func(Value(_gate(_key(store_id))), function="pg_advisory_xact_lock", output_field=TextField())
+    gate = Func(Value(gate_of(_key(store_id))), function="pg_advisory_xact_lock", output_field=TextField())
     find_row(visible_stores(actor).filter(id=_key(store_id)).values_list(gate))
     return _get(visible_stores(actor).select_for_update(of=("self",)), store_id)
 
@@ -76,7 +76,7 @@ def share_store(store_id: str, actor: Actor) -> MemoryStore:
         conditions.append("id = ANY(%s)")
         values.append(list(actor.stores))
     conditions.append("pg_advisory_xact_lock_shared(%s) IS NOT NULL")
-    values.append(_gate(key))
+    values.append(gate_of(key))
     where = " AND ".join(conditions)
     query = f"SELECT {_COLUMNS} FROM stores_memorystore WHERE {where} FOR SHARE"  # noqa: S608 - constants only
     for store in MemoryStore.objects.raw(query, values):
@@ -87,14 +87,14 @@ def share_store(store_id: str, actor: Actor) -> MemoryStore:
 def share_stores(keys: Sequence[UUID]) -> dict[UUID, MemoryStore]:
     """A step: the stores of these keys, all found through the actor before, each held as `share_store` holds one."""
     with connection.cursor() as cursor:
-        gates = [_gate(key) for key in keys]
+        gates = [gate_of(key) for key in keys]
         cursor.execute("SELECT pg_advisory_xact_lock_shared(gate) FROM unnest(%s::bigint[]) AS gate", [gates])
     query = f"SELECT {_COLUMNS} FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"  # noqa: S608
     return {store.id: store for store in MemoryStore.objects.raw(query, [list(keys)])}
 
 
-def _gate(key: UUID) -> int:
-    """The number of a store's advisory lock: 64 bits, all random but two."""
+def gate_of(key: UUID) -> int:
+    """The number of a store's advisory lock, which every change of the store holds: 64 bits, all random but two."""
     return int.from_bytes(key.bytes[8:], signed=True)
 
 

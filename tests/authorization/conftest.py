@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from stores import exports, history
+from stores import exports
 from tests.authorization.credentials import CREDENTIALS, make_caller
 from tests.authorization.plots import Plot, make_plot
 from tests.world import make_tenant
@@ -43,7 +43,6 @@ def committed_plots(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 @pytest.fixture
 def plots(db: None, committed_plots: Plots, monkeypatch: pytest.MonkeyPatch) -> Plots:
     """What a test changes of them is rolled back."""
-    # A test's own transaction is open to its end: nothing settles in it, and it cannot become a snapshot.
-    monkeypatch.setattr(history, "wait_until_settled", lambda: True)
+    # A test's own transaction is open to its end, so it cannot become a snapshot.
     monkeypatch.setattr(exports, "snapshot", lambda statement_seconds_max: nullcontext())
     return committed_plots

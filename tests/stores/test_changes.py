@@ -8,6 +8,7 @@ from django.db import connection
 
 from memoryhub import settling
 from stores import history
+from stores.memory_stores import gate_of
 from tests.concurrency.clients import run_together
 from tests.live import LiveHub
 from tests.stores.shelf import Shelf
@@ -121,7 +122,7 @@ def test_what_the_caller_may_not_see_answers_like_an_unknown_id(shelf: Shelf, st
 
 
 class Writer:
-    """A connection of its own that writes a memory in steps: first its transaction's id, then its number, then the end."""
+    """A connection of its own that writes a memory in steps: first the store's gate, then its number, then the end."""
 
     def __init__(self, shelf: Shelf) -> None:
         self.connection = connection.copy()
@@ -133,8 +134,8 @@ class Writer:
             cursor.execute(query, values)
             return cursor.fetchone()
 
-    def take_transaction_id(self) -> None:
-        self.execute("SELECT id FROM stores_memorystore WHERE id = %s FOR SHARE", [self.store.id])
+    def pass_gate(self) -> None:
+        self.execute("SELECT pg_advisory_xact_lock_shared(%s)", [gate_of(self.store.id)])
 
     def draw_number(self, path: str) -> int:
         made = """INSERT INTO stores_memoryversion (id, project_id, store_id, memory_id, operation, path, content,
@@ -162,14 +163,14 @@ def new_shelf(tenant: Tenant) -> Shelf:
     return Shelf(made.body["id"], tenant.actor)
 
 
-@pytest.mark.parametrize("first_id", ["lower number", "higher number"])
+@pytest.mark.parametrize("first", ["lower number", "higher number"])
 def test_a_lower_number_that_commits_later_is_not_skipped(
-    live: LiveHub, live_tenant: Tenant, first_id: str
+    live: LiveHub, live_tenant: Tenant, first: str
 ) -> None:
     shelf, call = new_shelf(live_tenant), live.caller(live_tenant.key)
     with two_writers(shelf) as (low, high):
-        for writer in (low, high) if first_id == "lower number" else (high, low):
-            writer.take_transaction_id()
+        for writer in (low, high) if first == "lower number" else (high, low):
+            writer.pass_gate()
         assert low.draw_number("/low") < high.draw_number("/high")
         high.commit()
         early = changes(call, shelf)
@@ -183,7 +184,7 @@ def test_a_writer_that_gives_up_holds_nothing_back(live: LiveHub, live_tenant: T
     shelf, call = new_shelf(live_tenant), live.caller(live_tenant.key)
     with two_writers(shelf) as (low, high):
         for writer, path in ((low, "/low"), (high, "/high")):
-            writer.take_transaction_id()
+            writer.pass_gate()
             writer.draw_number(path)
         high.commit()
         low.connection.rollback()
@@ -195,8 +196,8 @@ def test_a_reader_waits_within_its_bound_and_makes_no_writer_wait(live: LiveHub,
     memory = shelf.put("/a", "one")
     seen = changes(call, shelf)["last_sequence"]
     with two_writers(shelf) as (low, high):
-        low.take_transaction_id()
-        high.take_transaction_id()
+        low.pass_gate()
+        high.pass_gate()
         high.draw_number("/high")
         high.commit()
         began = time.monotonic()
@@ -205,6 +206,15 @@ def test_a_reader_waits_within_its_bound_and_makes_no_writer_wait(live: LiveHub,
         began = time.monotonic()
         shelf.update(memory, content="two")
         assert time.monotonic() - began < 1.5
+
+
+def test_a_change_of_another_store_holds_nothing_back(live: LiveHub, live_tenant: Tenant) -> None:
+    shelf, other, call = new_shelf(live_tenant), new_shelf(live_tenant), live.caller(live_tenant.key)
+    shelf.put("/a", "one")
+    with two_writers(other) as (busy, _):
+        busy.pass_gate()
+        busy.draw_number("/busy")
+        assert [entry["path"] for entry in changes(call, shelf)["data"]] == ["/a"]
 
 
 def test_followers_of_a_busy_store_see_every_version_that_lasted(live: LiveHub, live_tenant: Tenant) -> None:
