@@ -1,8 +1,4 @@
-"""The console's ground floor: sign in and out, the home page, the own password, invitations."""
-
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+"""The console's ground floor: sign in and out, the home page, the overview, the own password, invitations."""
 
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
@@ -14,36 +10,16 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub import accounts, invitations
-from memoryhub.errors import Conflict, HubError, InvalidRequest, NotFound, RateLimited
+from memoryhub.actors import Actor
+from memoryhub.errors import Conflict, InvalidRequest, NotFound, RateLimited
 from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
-from memoryhub.models import Membership, User
+from memoryhub.models import User
+from memoryhub.pages import PageRequest, list_memberships, page, person, sentence, signed_in
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 SIGNED_IN_BY_LINK = (
     "signed_in_by_link"  # in the session: a link lets one choose a password that was forgotten
 )
-type View = Callable[..., HttpResponse]
-
-
-def signed_in(view: View) -> View:
-    """Only for people who are signed in; others sign in first and come back."""
-
-    @never_cache
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if isinstance(request.user, User):
-            return view(request, *args, **kwargs)
-        response = redirect("sign-in")
-        if request.method == "GET" and request.path != "/":
-            response["Location"] += f"?next={request.path}"
-        return response
-
-    return guarded
-
-
-def person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 def safe_next(request: HttpRequest) -> str:
@@ -100,9 +76,14 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @signed_in
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    memberships = Membership.objects.filter(user=person(request)).select_related("project")
-    projects = memberships.prefetch_related("project__environments").order_by("project__name")
-    return render(request, "memoryhub/home.html", {"memberships": projects})
+    return render(request, "memoryhub/home.html", {"memberships": list_memberships(person(request))})
+
+
+@page("environments.get")
+@require_safe
+def overview(request: PageRequest, *, actor: Actor) -> HttpResponse:
+    panels = [{"room": room, "facts": room.read_panel(actor)} for room in request.place.rooms]
+    return render(request, "memoryhub/overview.html", {"panels": panels})
 
 
 @signed_in
@@ -117,7 +98,7 @@ def password(request: HttpRequest) -> HttpResponse:
                 user, current=form.cleaned_data.get("current"), new=form.cleaned_data["new"]
             )
         except (InvalidRequest, RateLimited) as error:
-            form.add_error("current" if error.error_code == "wrong_password" else "new", _sentence(error))
+            form.add_error("current" if error.error_code == "wrong_password" else "new", sentence(error))
         else:
             request.session.pop(SIGNED_IN_BY_LINK, None)
             update_session_auth_hash(request, changed)
@@ -137,7 +118,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         try:
             user = invitations.accept_invitation(token, **form.cleaned_data)
         except (InvalidRequest, NotFound, Conflict, RateLimited) as error:
-            form.add_error("password", _sentence(error))
+            form.add_error("password", sentence(error))
         else:
             login(request, user, backend=BACKEND)
             return redirect("home")
@@ -147,8 +128,3 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         {"offer": offer, "form": form},
         status=400 if form.errors else 200,
     )
-
-
-def _sentence(error: HubError) -> str:
-    """The message without the field's name, which stands beside it on a page."""
-    return error.message.partition(": ")[2] or error.message

@@ -11,6 +11,7 @@ urlpatterns = [
     path("sign-out", console.sign_out, name="sign-out"),
     path("account/password", console.password, name="password"),
     path("invitations/<str:token>", console.invitation, name="invitation"),
+    path("p/<str:project_id>/<str:environment>", console.overview, name="overview"),
     path("docs", docs_pages.contents, name="docs"),
     path("docs/reference", docs_pages.reference, name="api-reference"),
     path("docs/<slug:name>", docs_pages.page, name="docs-page"),

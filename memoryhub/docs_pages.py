@@ -24,6 +24,7 @@ FIRST_PAGES = (
     "concepts",
     "api",
     "sdk",
+    "console",
     "keys-and-people",
     "files",
     "history",

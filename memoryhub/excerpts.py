@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memoryhub.ranking import UNSPACED
 
@@ -40,6 +41,13 @@ class Excerpt:
     text: str
     offset: int
     highlights: list[tuple[int, int]]
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The text cut at the highlights, in order: (piece, whether it is one)."""
+        cuts = [0, *(at for highlight in self.highlights for at in highlight), len(self.text)]
+        pieces = [(self.text[low:high], index % 2 == 1) for index, (low, high) in enumerate(pairwise(cuts))]
+        return [piece for piece in pieces if piece[0]]
 
 
 class _Folds(dict[int, str]):

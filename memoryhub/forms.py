@@ -1,8 +1,34 @@
 """The forms of the console's ground floor. They check shape; rules live in the verbs."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from rest_framework.serializers import ValidationError
+
+from memoryhub.fields import StrictSerializer
+
+
+class ShapedForm(forms.Form):
+    """A form whose values are checked by a shape of the API, so that a limit is written once.
+
+    Its fields only say how they look; an error of the shape stands beside the field of that name.
+    """
+
+    shape: ClassVar[type[StrictSerializer]]
+
+    def clean(self) -> dict[str, Any]:
+        values = {name: _plain_lines(value) for name, value in self.cleaned_data.items()}
+        try:
+            return dict(self.shape(context={"is_query": False}).run_validation(values))
+        except ValidationError as error:
+            for name, wrong in dict(error.detail).items():  # type: ignore[arg-type]
+                self.add_error(name if name in self.fields else None, [str(one) for one in wrong])
+        return values
+
+
+def _plain_lines(value: Any) -> Any:
+    """Browsers send the lines of a textarea with CR LF."""
+    return value.replace("\r\n", "\n") if isinstance(value, str) else value
 
 
 class SignInForm(forms.Form):

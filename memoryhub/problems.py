@@ -180,7 +180,12 @@ def _answer(request: HttpRequest, error: HubError, cause: Exception | None) -> H
     translated = (translate(cause) if cause is not None else None) or error
     if is_api_path(request.path):
         return answer_error(translated)
-    return _page(request, translated, error_body(translated)[0])
+    return answer_page(request, translated)
+
+
+def answer_page(request: HttpRequest, error: HubError) -> HttpResponse:
+    """An error as a page of the console."""
+    return _page(request, error, error_body(error)[0])
 
 
 def _page(request: HttpRequest, error: HubError, status: int) -> HttpResponse:

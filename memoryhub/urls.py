@@ -11,6 +11,7 @@ urlpatterns = [
     path("metrics", status_api.prometheus),
     path("openapi.yaml", status_api.openapi_yaml),
     path("", include("memoryhub.console_urls")),
+    path("p/<str:project_id>/<str:environment>/", include("stores.console_urls")),
     path("", include("memoryhub.ground_urls")),
     path("", include("memoryhub.audit_urls")),
 ]

@@ -8,9 +8,12 @@ class StoresConfig(AppConfig):
 
     def ready(self) -> None:
         from memoryhub.integrity import register_invariants
+        from memoryhub.rooms import Room, register_room
         from memoryhub.store_access import register_store_count
+        from stores.contents import read_panel
         from stores.integrity import INVARIANTS
         from stores.memory_stores import count_stores
 
         register_store_count(count_stores)
         register_invariants(INVARIANTS)
+        register_room(Room("Stores", "stores", "memory_stores.list", "stores/panel.html", read_panel))

@@ -1,15 +1,100 @@
 """Template tags of the console."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from django import template
+from django.template.context import Context
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from memoryhub import clock
 from memoryhub.docs_pages import DocsPage
 
 register = template.Library()
+
+ID_DIGITS_SHOWN = 6  # the last ones: the first tell the time
+DIGEST_DIGITS_SHOWN = 10
+# (seconds from which it counts, seconds of one, its noun), the longest first.
+_SPANS = (
+    (365 * 86_400, 365 * 86_400, "year"),
+    (60 * 86_400, 30 * 86_400, "month"),
+    (86_400, 86_400, "day"),
+    (3_600, 3_600, "hour"),
+    (60, 60, "minute"),
+)
 
 
 @register.simple_tag
 def docs_html(page: DocsPage) -> SafeString:
     """The HTML of a page of the product's own documentation: sanitised when it was read, never made from user text."""
     return format_html("{}", SafeString(page.html))
+
+
+@register.simple_tag
+def moment(value: datetime) -> SafeString:
+    """A time in words; the exact instant is in `datetime` and on hover."""
+    exact = clock.to_wire(value)
+    shown = f"{exact[:10]} {exact[11:19]} UTC"
+    return format_html('<time datetime="{}" title="{}">{}</time>', exact, shown, time_ago(value))
+
+
+def time_ago(value: datetime) -> str:
+    seconds = (timezone.now() - value).total_seconds()
+    for least, one, noun in _SPANS:
+        if seconds >= least:
+            count = int(seconds // one)
+            return f"{count} {noun}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+@register.simple_tag
+def short_id(wire_id: str) -> SafeString:
+    """An id by its kind and its last digits; in full on hover, and to copy."""
+    prefix, _, digits = wire_id.rpartition("_")
+    shown = f"{prefix}_…{digits[-ID_DIGITS_SHOWN:]}"
+    return format_html('<code title="{}" data-copy="{}">{}</code>', wire_id, wire_id, shown)
+
+
+@register.simple_tag
+def short_digest(digest: str) -> SafeString:
+    shown = digest[:DIGEST_DIGITS_SHOWN]
+    return format_html('<code title="{}" data-copy="{}">{}…</code>', digest, digest, shown)
+
+
+@register.simple_tag
+def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
+    """An actor by name, with the id on hover; by its id when it has no name."""
+    if wire_id not in names:
+        return short_id(wire_id)
+    return format_html('<bdi title="{}">{}</bdi>', wire_id, names[wire_id])
+
+
+@register.filter
+def size(size_bytes: int) -> str:
+    return filesizeformat(size_bytes).replace("\xa0", " ")
+
+
+@register.simple_tag(takes_context=True)
+def may(context: Context, operation: str) -> bool:
+    """Whether the person's role here allows an operation: what it does not allow is not offered."""
+    return bool(context["request"].place.may(operation))
+
+
+@register.simple_tag(takes_context=True)
+def here(context: Context, url_name: str, **ids_of: Any) -> str:
+    """The URL of a page of the same project and environment."""
+    return str(context["request"].place.url(url_name, **ids_of))
+
+
+@register.simple_tag
+def growth(change_bytes: int | None) -> str:
+    """By how much a text grew; a true minus, so that it is read as one."""
+    if change_bytes is None:
+        return "size no longer known"
+    if change_bytes == 0:
+        return "same size"
+    return f"{'+' if change_bytes > 0 else '−'}{size(abs(change_bytes))}"

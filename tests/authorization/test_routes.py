@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from memoryhub.api import HubView
+from stores import memory_stores
 from tests.documented import METHODS, documented_operations
 from tests.world import Tenant
 
@@ -25,7 +26,25 @@ OPEN_ROUTES = {
     "/docs/{name}": "the documentation is that of every hub",
 }
 # Pages that show nothing without a signed-in person: they send everybody else to the sign-in page.
-CONSOLE_ROUTES = {"/", "/sign-out", "/account/password"}
+ENVIRONMENT = "/p/{project_id}/{environment}"
+STORE = ENVIRONMENT + "/stores/{store_id}"
+CONSOLE_ROUTES = {
+    "/",
+    "/sign-out",
+    "/account/password",
+    ENVIRONMENT,
+    f"{ENVIRONMENT}/stores",
+    f"{ENVIRONMENT}/stores/new",
+    STORE,
+    f"{STORE}/freeze",
+    f"{STORE}/unfreeze",
+    f"{STORE}/archive",
+    STORE + "/versions/{version_id}",
+    STORE + "/memories/{memory_id}",
+    STORE + "/memories/{memory_id}/history",
+    STORE + "/memories/{memory_id}/freeze",
+    STORE + "/memories/{memory_id}/unfreeze",
+}
 
 
 def routes() -> Iterator[tuple[str, Any]]:
@@ -86,7 +105,11 @@ def _own_bases(view: type) -> list[type]:
 
 @pytest.mark.parametrize("url", sorted(CONSOLE_ROUTES))
 def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) -> None:
-    answer = Client().get(url)
+    store = memory_stores.create_store(
+        environment="development", name="Notes", description="", metadata={}, actor=tenant.actor
+    )
+    ids_of = {"project_id": tenant.project.wire_id, "environment": "development", "store_id": store.wire_id}
+    answer = Client().get(url.format(**ids_of, memory_id="mem_any", version_id="memver_any"))
     assert answer.status_code in (302, 405), answer.status_code
     assert answer.status_code == 405 or answer["Location"].startswith("/sign-in")
     assert tenant.project.name.encode() not in answer.content

@@ -1,0 +1,25 @@
+"""The URLs of the stores' pages, below a project and an environment."""
+
+from django.urls import path
+
+from stores import console
+
+urlpatterns = [
+    path("stores", console.stores, name="stores"),
+    path("stores/new", console.create_store, name="create-store"),  # before the ids: none reads so
+    path("stores/<str:store_id>", console.store, name="store"),
+    path("stores/<str:store_id>/freeze", console.freeze_store, name="freeze-store"),
+    path("stores/<str:store_id>/unfreeze", console.unfreeze_store, name="unfreeze-store"),
+    path("stores/<str:store_id>/archive", console.archive_store, name="archive-store"),
+    path("stores/<str:store_id>/versions/<str:version_id>", console.version, name="version"),
+    path("stores/<str:store_id>/memories/<str:memory_id>", console.memory, name="memory"),
+    path("stores/<str:store_id>/memories/<str:memory_id>/history", console.history, name="memory-history"),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/freeze", console.freeze_memory, name="freeze-memory"
+    ),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/unfreeze",
+        console.unfreeze_memory,
+        name="unfreeze-memory",
+    ),
+]

@@ -1,0 +1,59 @@
+"""The history of one memory as people read it: who did what, when, and by how much it grew."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memoryhub import ids
+from memoryhub.actors import Actor
+from memoryhub.errors import NotFound
+from memoryhub.pagination import ListRequest, Page
+from stores.memory_stores import get_store
+from stores.memory_versions import list_versions
+from stores.models import Memory, MemoryVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`growth_bytes` None: a redacted side has no size left."""
+
+    version: MemoryVersion
+    growth_bytes: int | None
+
+
+def list_steps(store_id: str, memory_id: str, page: ListRequest, *, actor: Actor) -> Page[Step]:
+    """Newest first; of a deleted memory too. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    if ids.from_wire(ids.MEMORY, memory_id) is None:
+        raise NotFound("memory")
+    versions = list_versions(
+        store_id, page, memory_id=memory_id, created_by={}, with_content=False, actor=actor
+    )
+    if not versions.rows:
+        raise NotFound("memory")
+    oldest = versions.rows[-1]
+    before = MemoryVersion.objects.filter(
+        store_id=oldest.store_id, memory_id=oldest.memory_id, number__lt=oldest.number
+    )
+    rows = [*versions.rows, before.defer("content").order_by("-number").first()]
+    return Page(
+        [Step(after, _growth(earlier, after)) for after, earlier in pairwise(rows) if after],
+        versions.next_page,
+    )
+
+
+def has_memory(store_id: str, memory_id: str, *, actor: Actor) -> bool:
+    """Whether the memory is still there, and not only its versions. Raises: NotFound for the store."""
+    store = get_store(store_id, actor=actor)
+    key = ids.from_wire(ids.MEMORY, memory_id)
+    return key is not None and Memory.objects.filter(store_id=store.id, id=key).exists()
+
+
+def _growth(before: MemoryVersion | None, after: MemoryVersion) -> int | None:
+    sizes = [_size(before), _size(after)]
+    return None if sizes[0] is None or sizes[1] is None else sizes[1] - sizes[0]
+
+
+def _size(version: MemoryVersion | None) -> int | None:
+    """What a version holds; nothing and a deletion hold 0 bytes."""
+    if version is None or version.operation == "deleted":
+        return 0
+    return version.content_size_bytes

@@ -1,0 +1,45 @@
+"""The console as one person sees it: signed in, in one environment of one project."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+
+from memoryhub import projects
+from memoryhub.models import Membership, Project, User
+from tests.world import Tenant
+
+# What differs between two answers to the same question: the request's id, and the mask of the form's token.
+_OF_THIS_ANSWER = re.compile(rb'req_[0-9a-f]{32}|name="csrfmiddlewaretoken" value="[^"]+"')
+
+
+@dataclass(frozen=True)
+class Site:
+    client: Client
+    base: str
+
+    def get(self, path: str = "", **query: str) -> Any:
+        return self.client.get(self.base + path, query_params=query)
+
+    def post(self, path: str, form: dict[str, str] | None = None) -> Any:
+        return self.client.post(self.base + path, form or {})
+
+
+def sign_in(user: User, project: Project, environment: str = "development") -> Site:
+    client = Client()
+    client.force_login(user)
+    return Site(client, f"/p/{project.wire_id}/{environment}")
+
+
+def add_person(tenant: Tenant, role: str) -> User:
+    email = f"{role}@{tenant.project.name}.example.com"
+    user = projects.create_operator(email=email, name=role.capitalize(), password="correct horse battery")
+    Membership.objects.create(project=tenant.project, user=user, role=role)
+    return user
+
+
+def lasting(response: HttpResponse) -> bytes:
+    """The body without what is of this one answer."""
+    return _OF_THIS_ANSWER.sub(b"", response.content)
