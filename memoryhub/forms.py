@@ -22,6 +22,8 @@ class ShapedForm(forms.Form):
             return dict(self.shape(context={"is_query": False}).run_validation(values))
         except ValidationError as error:
             for name, wrong in dict(error.detail).items():  # type: ignore[arg-type]
+                if name in self.errors:  # the form has said it already
+                    continue
                 self.add_error(name if name in self.fields else None, [str(one) for one in wrong])
         return values
 

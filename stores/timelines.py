@@ -14,10 +14,11 @@ from stores.models import Memory, MemoryVersion
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`growth_bytes` None: a redacted side has no size left."""
+    """`growth_bytes` None: a redacted side has no size left. `is_move`: the path is another than before."""
 
     version: MemoryVersion
     growth_bytes: int | None
+    is_move: bool
 
 
 def list_steps(store_id: str, memory_id: str, page: ListRequest, *, actor: Actor) -> Page[Step]:
@@ -34,10 +35,8 @@ def list_steps(store_id: str, memory_id: str, page: ListRequest, *, actor: Actor
         store_id=oldest.store_id, memory_id=oldest.memory_id, number__lt=oldest.number
     )
     rows = [*versions.rows, before.defer("content").order_by("-number").first()]
-    return Page(
-        [Step(after, _growth(earlier, after)) for after, earlier in pairwise(rows) if after],
-        versions.next_page,
-    )
+    steps = [_step(after, earlier) for after, earlier in pairwise(rows) if after]
+    return Page(steps, versions.next_page)
 
 
 def has_memory(store_id: str, memory_id: str, *, actor: Actor) -> bool:
@@ -45,6 +44,12 @@ def has_memory(store_id: str, memory_id: str, *, actor: Actor) -> bool:
     store = get_store(store_id, actor=actor)
     key = ids.from_wire(ids.MEMORY, memory_id)
     return key is not None and Memory.objects.filter(store_id=store.id, id=key).exists()
+
+
+def _step(after: MemoryVersion, before: MemoryVersion | None) -> Step:
+    path_before = after.path if before is None else before.path
+    is_move = None not in (after.path, path_before) and after.path != path_before
+    return Step(after, _growth(before, after), is_move=is_move)
 
 
 def _growth(before: MemoryVersion | None, after: MemoryVersion) -> int | None:

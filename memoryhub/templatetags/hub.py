@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memoryhub import clock
+from memoryhub import clock, ids
 from memoryhub.docs_pages import DocsPage
 
 register = template.Library()
@@ -70,7 +70,8 @@ def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
     """An actor by name, with the id on hover; by its id when it has no name."""
     if wire_id not in names:
         return short_id(wire_id)
-    return format_html('<bdi title="{}">{}</bdi>', wire_id, names[wire_id])
+    kind = "the key " if wire_id.startswith(f"{ids.API_KEY}_") else ""
+    return format_html('{}<bdi title="{}">{}</bdi>', kind, wire_id, names[wire_id])
 
 
 @register.filter

@@ -14,7 +14,7 @@ from stores.limits import STORE_DESCRIPTION_LENGTH_MAX, STORE_NAME_LENGTH_MAX
 from stores.models import MemoryStore
 from tests.console.site import Site, add_person, sign_in
 from tests.stores.shelf import Shelf, audited
-from tests.world import Tenant
+from tests.world import Caller, Tenant
 
 
 def pages_of(shelf: Shelf) -> list[str]:
@@ -102,6 +102,8 @@ def test_a_refused_form_keeps_the_typed_text_beside_the_reason(
     assert answer.status_code == 400
     assert 'aria-invalid="true"' in shown
     assert all(escape(text) in shown for text in form.values())
+    assert shown.count('class="problem"') == 1
+    assert "This field is required." not in shown
     assert not MemoryStore.objects.filter(project=tenant.project).exists()
 
 
@@ -211,6 +213,20 @@ def test_history_tells_who_did_what_and_by_how_much(owner: Site, shelf: Shelf) -
     after = owner.get(f"{url}/history").content.decode()
     assert "Deleted</span>" in after
     assert f'href="{owner.base}{url}"' not in after, "it is gone"
+
+
+def test_history_tells_of_a_move_once(owner: Site, shelf: Shelf) -> None:
+    memory = shelf.put("/a.md")
+    shelf.update(memory, path="/moved.md")
+    shelf.update(memory, content="more")
+    shown = owner.get(f"/stores/{shelf.store_id}/memories/{memory.wire_id}/history").content.decode()
+    assert shown.count("Moved to <code><bdi>/moved.md</bdi>") == 1
+
+
+def test_a_writer_with_a_key_is_shown_by_the_keys_name(owner: Site, shelf: Shelf, call: Caller) -> None:
+    memory = call("POST", shelf.memories_url, {"path": "/a.md", "content": "x"}).body
+    shown = owner.get(f"/stores/{shelf.store_id}/memories/{memory['id']}").content.decode()
+    assert re.search(r'by the key <bdi title="apikey_[0-9a-f]{32}">admin</bdi>', shown)
 
 
 def test_growth_is_right_across_pages(owner: Site, shelf: Shelf) -> None:
