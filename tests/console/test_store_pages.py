@@ -64,6 +64,19 @@ def test_the_list_shows_what_a_store_holds_and_who_changed_it(
     assert f'<bdi title="{tenant.owner.wire_id}">Owner</bdi>' in row
 
 
+def test_an_archived_store_is_listed_as_one(owner: Site, shelf: Shelf) -> None:
+    shelf.archive()
+    assert "Archived</span>" in owner.get("/stores").content.decode().partition("<tbody>")[2]
+
+
+def test_one_who_left_the_project_is_shown_by_id(viewer: Site, shelf: Shelf, tenant: Tenant) -> None:
+    shelf.put()
+    tenant.project.memberships.filter(user=tenant.owner).delete()
+    row = viewer.get("/stores").content.decode().partition("<tbody>")[2]
+    assert f'data-copy="{tenant.owner.wire_id}"' in row
+    assert ">Owner<" not in row
+
+
 def test_an_empty_list_says_what_a_store_is_for(owner: Site) -> None:
     answer = owner.get("/stores").content.decode()
     assert "No store yet" in answer
