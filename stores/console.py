@@ -135,7 +135,7 @@ def archive_store(request: PageRequest, store_id: str, *, actor: Actor) -> HttpR
 def memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
     shown = memories.get_memory(store_id, memory_id, with_content=True, actor=actor)
     facts = _beside(store_id, memory_id, actor)
-    facts |= {"memory": shown, "version": shown.head, "lines": _cut_lines(shown.head.content)}
+    facts |= {"memory": shown, "version": shown.head}
     return render(request, "stores/memory.html", facts)
 
 
@@ -145,7 +145,7 @@ def version(request: PageRequest, store_id: str, version_id: str, *, actor: Acto
     """The text of one version, which a newer one may have replaced."""
     shown = memory_versions.get_version(store_id, version_id, with_content=True, actor=actor)
     facts = _beside(store_id, shown.memory_wire_id, actor)
-    facts |= {"memory": None, "version": shown, "lines": _cut_lines(shown.content)}
+    facts |= {"memory": None, "version": shown}
     return render(request, "stores/memory.html", facts)
 
 
@@ -163,12 +163,6 @@ def _beside(store_id: str, memory_id: str, actor: Actor) -> dict[str, Any]:
 
 def _name_writers(steps: Iterable[Step], actor: Actor) -> dict[str, str]:
     return name_actors((step.version.created_by_id for step in steps), actor=actor)
-
-
-def _cut_lines(content: str | None) -> list[str]:
-    """The lines of a text; a final line break begins no line."""
-    lines = (content or "").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 @page("memory_versions.list")

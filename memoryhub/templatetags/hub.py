@@ -8,7 +8,7 @@ from django import template
 from django.template.context import Context
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from memoryhub import clock, ids
@@ -32,6 +32,16 @@ _SPANS = (
 def docs_html(page: DocsPage) -> SafeString:
     """The HTML of a page of the product's own documentation: sanitised when it was read, never made from user text."""
     return format_html("{}", SafeString(page.html))
+
+
+@register.simple_tag
+def numbered_lines(text: str) -> SafeString:
+    """Each line in an element of its own, for a style to number; a final line break begins no line.
+
+    Escaped as a whole and then cut: a text may have a hundred thousand lines.
+    """
+    lines = escape(text.removesuffix("\n")).split("\n")
+    return format_html("<span>{}</span>", SafeString("</span><span>".join(lines)))
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ import pytest
 import time_machine
 
 from memoryhub.excerpts import Excerpt
-from memoryhub.templatetags.hub import growth, moment, short_digest, short_id, time_ago
+from memoryhub.templatetags.hub import growth, moment, numbered_lines, short_digest, short_id, time_ago
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 SAID = [
@@ -47,6 +47,18 @@ def test_what_is_shortened_is_there_in_full() -> None:
 )
 def test_growth_is_said_with_its_sign(change: int | None, said: str) -> None:
     assert growth(change) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one\ntwo\n", "<span>one</span><span>two</span>"),
+        ("\n\n", "<span></span><span></span>"),
+        ("</span>\n<b>&\"'", "<span>&lt;/span&gt;</span><span>&lt;b&gt;&amp;&quot;&#x27;</span>"),
+    ],
+)
+def test_each_line_of_a_text_is_escaped_and_stands_alone(text: str, shown: str) -> None:
+    assert numbered_lines(text) == shown
 
 
 def test_an_excerpt_is_cut_at_its_highlights() -> None:
