@@ -1,14 +1,31 @@
-"""A real browser: Chromium from the PATH. It notes whatever a page does against its security policy."""
+"""A real browser: Chromium. It notes whatever a page does against its security policy."""
 
+import fcntl
+import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 from playwright.sync_api import Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+INSTALL_SECONDS_MAX = 240
+# No sandbox where the tests run as root, and no calls home.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 _NOTE_VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
   console.error("violation " + event.violatedDirective + " " + event.blockedURI))"""
 
@@ -25,17 +42,44 @@ class Window:
         return wide
 
 
+@cache
 def find_chromium() -> str:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    assert found, f"These tests need a Chromium on the PATH, by one of the names {', '.join(NAMES)}."
+    """The path in MEMORYHUB_CHROMIUM, one from the PATH, or Debian's, installed where that may be done."""
+    found = os.environ.get("MEMORYHUB_CHROMIUM") or _on_path()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        _install()
+        found = _on_path()
+    assert found, (
+        f"These tests need a Chromium: install one, or name it by MEMORYHUB_CHROMIUM ({', '.join(NAMES)})."
+    )
     return found
+
+
+def _on_path() -> str | None:
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def _install() -> None:
+    """One worker of a run installs, the others wait for it."""
+    with (Path(tempfile.gettempdir()) / "memoryhub-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _on_path() is None:
+            quiet: dict[str, Any] = {
+                "stdout": subprocess.DEVNULL,
+                "timeout": INSTALL_SECONDS_MAX,
+                "check": False,
+            }
+            subprocess.run(["apt-get", "update", "-qq"], **quiet)
+            subprocess.run(
+                ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], **quiet
+            )
 
 
 @contextmanager
 def open_window(*, width: int, scheme: Literal["light", "dark"], script: bool = True) -> Iterator[Window]:
     """Inside, nothing may ask the database: the browser's loop runs in this thread."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
         )
