@@ -21,6 +21,8 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 # A run that could end its own key or leave its own project would only see 401 from then on; an archive is no text that
 # can be made from a schema (tests/archives has its own hostile ones).
 LEFT_OUT = ("api_keys.revoke", "api_keys.rotate", "memory_stores.import")
+# A project is seen only with a key of its own, the one that came with it: who created it is told that there is none.
+ALONE = "projects.create"
 # A schema says what a body looks like. What the state of a thing or a rule between fields forbids is a 400 by the contract
 # (an archived store, a path that is no path, the last owner), which this check would take for a fault.
 NOT_CHECKED = "positive_data_acceptance"
@@ -56,7 +58,12 @@ def test_every_answer_to_a_key_of_one_environment_is_documented(live: LiveHub, l
 
 def test_every_answer_to_a_key_of_the_whole_project_is_documented(live: LiveHub, live_tenant: Tenant) -> None:
     tags = [word for tag in WHOLE_PROJECT for word in ("--include-tag", tag)]
-    run(live, live_tenant.new_key("admin", whole=True), *tags)
+    run(live, live_tenant.new_key("admin", whole=True), *tags, "--exclude-operation-id", ALONE)
+
+
+def test_every_answer_to_who_creates_a_project_is_documented(live: LiveHub, live_tenant: Tenant) -> None:
+    key = live_tenant.new_key("admin", whole=True)
+    run(live, key, "--include-operation-id", ALONE, "--phases", "coverage,fuzzing")
 
 
 @pytest.mark.parametrize("operation", LEFT_OUT[:2])
