@@ -105,7 +105,7 @@ def here(context: Context, url_name: str, **ids_of: Any) -> str:
 def growth(change_bytes: int | None) -> str:
     """By how much a text grew; a true minus, so that it is read as one."""
     if change_bytes is None:
-        return "size no longer known"
+        return "size change no longer known"
     if change_bytes == 0:
         return "same size"
     return f"{'+' if change_bytes > 0 else '−'}{size(abs(change_bytes))}"

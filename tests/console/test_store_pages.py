@@ -261,7 +261,10 @@ def test_a_redacted_version_shows_nothing_of_its_text(owner: Site, viewer: Site,
             answer = site.get(f"/stores/{shelf.store_id}{path}")
             assert answer.status_code == 200
             assert b"leaked-secret" not in answer.content
-    assert b"size no longer known" in owner.get(f"/stores/{shelf.store_id}/memories/{memory.wire_id}").content
+    assert (
+        b"size change no longer known"
+        in owner.get(f"/stores/{shelf.store_id}/memories/{memory.wire_id}").content
+    )
 
 
 def test_pages_make_as_many_queries_for_200_memories_as_for_10(owner: Site, shelf: Shelf) -> None:

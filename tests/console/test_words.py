@@ -43,7 +43,8 @@ def test_what_is_shortened_is_there_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [(None, "size no longer known"), (0, "same size"), (1, "+1 byte"), (-2048, "−2.0 KB")]
+    ("change", "said"),
+    [(None, "size change no longer known"), (0, "same size"), (1, "+1 byte"), (-2048, "−2.0 KB")],
 )
 def test_growth_is_said_with_its_sign(change: int | None, said: str) -> None:
     assert growth(change) == said
