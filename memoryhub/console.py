@@ -82,7 +82,11 @@ def home(request: HttpRequest) -> HttpResponse:
 @page("environments.get")
 @require_safe
 def overview(request: PageRequest, *, actor: Actor) -> HttpResponse:
-    panels = [{"room": room, "facts": room.read_panel(actor)} for room in request.place.rooms]
+    panels = [
+        {"template": room.panel.template, "facts": room.panel.read(actor)}
+        for room in request.place.rooms
+        if room.panel
+    ]
     return render(request, "memoryhub/overview.html", {"panels": panels})
 
 

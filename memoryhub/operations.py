@@ -71,6 +71,10 @@ OPERATIONS: dict[str, Operation] = {
         _writes("api_keys.revoke"),
         Operation("audit_events.list", frozenset({"admin"}), writes=False),
         _project(_reads("audit_events.export")),
+        # of the console only: work that takes long, and how the hub fares
+        _reads("jobs.list"),
+        _reads("jobs.get"),
+        _project(_reads("hub_status.get")),
         # the fourteen operations of the stores contract
         _writes("memory_stores.create", "host"),
         _reads("memory_stores.get", "agent"),

@@ -1,28 +1,36 @@
-"""The rooms of the console: each registers its entry in the navigation and its panel on the overview.
+"""What stands in the console's navigation: each room registers its entry, and its panel on the overview.
 
 The ground floor knows no room, so a room registers itself at the start.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from memoryhub.actors import Actor
 from memoryhub.operations import OPERATIONS, allows
 
 
 @dataclass(frozen=True, slots=True)
+class Panel:
+    """`read(actor)` gives the facts that the template shows."""
+
+    template: str
+    read: Callable[[Actor], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """`url_name` takes a project and an environment. `operation`: who may not do it does not see the room.
 
-    `read_panel(actor)` gives the facts that the template of the panel shows.
+    `group`: what agents remember, or who may do what and how the hub fares.
     """
 
     title: str
     url_name: str
     operation: str
-    panel_template: str
-    read_panel: Callable[[Actor], dict[str, Any]]
+    group: Literal["memory", "administration"] = "memory"
+    panel: Panel | None = None
 
 
 _rooms: list[Room] = []
@@ -33,5 +41,6 @@ def register_room(room: Room) -> None:
 
 
 def list_rooms(actor: Actor) -> list[Room]:
-    """Those that the actor may see, in the order of their registration."""
-    return [room for room in _rooms if allows(actor.scopes, OPERATIONS[room.operation])]
+    """Those that the actor may see: what agents remember first, in the order of their registration."""
+    seen = [room for room in _rooms if allows(actor.scopes, OPERATIONS[room.operation])]
+    return sorted(seen, key=lambda room: room.group != "memory")

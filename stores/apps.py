@@ -8,7 +8,7 @@ class StoresConfig(AppConfig):
 
     def ready(self) -> None:
         from memoryhub.integrity import register_invariants
-        from memoryhub.rooms import Room, register_room
+        from memoryhub.rooms import Panel, Room, register_room
         from memoryhub.store_access import register_store_count
         from stores.contents import read_panel
         from stores.integrity import INVARIANTS
@@ -16,4 +16,6 @@ class StoresConfig(AppConfig):
 
         register_store_count(count_stores)
         register_invariants(INVARIANTS)
-        register_room(Room("Stores", "stores", "memory_stores.list", "stores/panel.html", read_panel))
+        register_room(
+            Room("Stores", "stores", "memory_stores.list", panel=Panel("stores/panel.html", read_panel))
+        )

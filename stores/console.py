@@ -1,6 +1,5 @@
 """The pages of the stores: what they hold, who wrote it, and what one may do about it."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -13,15 +12,13 @@ from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import InvalidRequest
 from memoryhub.pages import PageRequest, form_status, go_to, list_request, page, sentence
-from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest, Page
-from stores import contents, memories, memory_stores, memory_versions, search, timelines
+from memoryhub.pagination import LIST_LIMIT_DEFAULT, Page
+from stores import contents, memories, memory_stores, search
 from stores.forms import StoreForm
 from stores.memories import MemoryPrefix
 from stores.models import Memory
 from stores.search import FoundMemory, SearchRequest
-from stores.timelines import Step
 
-VERSIONS_BESIDE_MEMORY_MAX = 8
 CREATE_STORE_EXAMPLE = f"""curl {settings.BASE_URL}/v1/memory_stores \\
   -H "Authorization: Bearer $MEMORYHUB_KEY" -H "Content-Type: application/json" \\
   -d '{{"name": "Customer notes"}}'"""
@@ -128,70 +125,3 @@ def archive_store(request: PageRequest, store_id: str, *, actor: Actor) -> HttpR
         return go_to(request, "store", store_id=store_id)
     shown = memory_stores.get_store(store_id, actor=actor)
     return render(request, "stores/archive_store.html", {"store": shown})
-
-
-@page("memories.get")
-@require_safe
-def memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    shown = memories.get_memory(store_id, memory_id, with_content=True, actor=actor)
-    facts = _beside(store_id, memory_id, actor)
-    facts |= {"memory": shown, "version": shown.head}
-    return render(request, "stores/memory.html", facts)
-
-
-@page("memory_versions.get")
-@require_safe
-def version(request: PageRequest, store_id: str, version_id: str, *, actor: Actor) -> HttpResponse:
-    """The text of one version, which a newer one may have replaced."""
-    shown = memory_versions.get_version(store_id, version_id, with_content=True, actor=actor)
-    facts = _beside(store_id, shown.memory_wire_id, actor)
-    facts |= {"memory": None, "version": shown}
-    return render(request, "stores/memory.html", facts)
-
-
-def _beside(store_id: str, memory_id: str, actor: Actor) -> dict[str, Any]:
-    """What stands beside a text: its store, the last versions and who wrote them."""
-    wanted = ListRequest("console.versions", {"memory": memory_id}, VERSIONS_BESIDE_MEMORY_MAX, None)
-    steps = timelines.list_steps(store_id, memory_id, wanted, actor=actor)
-    return {
-        "store": memory_stores.get_store(store_id, actor=actor),
-        "memory_id": memory_id,
-        "steps": steps.rows,
-        "names": _name_writers(steps.rows, actor),
-    }
-
-
-def _name_writers(steps: Iterable[Step], actor: Actor) -> dict[str, str]:
-    return name_actors((step.version.created_by_id for step in steps), actor=actor)
-
-
-@page("memory_versions.list")
-@require_safe
-def history(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    wanted = list_request(request, "console.history", {"memory": memory_id})
-    steps = timelines.list_steps(store_id, memory_id, wanted, actor=actor)
-    facts = {
-        "store": memory_stores.get_store(store_id, actor=actor),
-        "memory_id": memory_id,
-        "steps": steps,
-        "is_live": timelines.has_memory(store_id, memory_id, actor=actor),
-        "path": next((step.version.path for step in steps.rows if step.version.path), None),
-        "names": _name_writers(steps.rows, actor),
-    }
-    return render(request, "stores/history.html", facts)
-
-
-@page("memories.freeze")
-@require_POST
-def freeze_memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    memories.freeze_memory(store_id, memory_id, actor=actor)
-    messages.success(request, "The memory is frozen: agents may read it and not change it.")
-    return go_to(request, "memory", store_id=store_id, memory_id=memory_id)
-
-
-@page("memories.unfreeze")
-@require_POST
-def unfreeze_memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    memories.unfreeze_memory(store_id, memory_id, actor=actor)
-    messages.success(request, "Agents may change the memory again.")
-    return go_to(request, "memory", store_id=store_id, memory_id=memory_id)

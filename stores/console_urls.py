@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from stores import console
+from stores import console, history_console, memories_console
 
 urlpatterns = [
     path("stores", console.stores, name="stores"),
@@ -11,15 +11,21 @@ urlpatterns = [
     path("stores/<str:store_id>/freeze", console.freeze_store, name="freeze-store"),
     path("stores/<str:store_id>/unfreeze", console.unfreeze_store, name="unfreeze-store"),
     path("stores/<str:store_id>/archive", console.archive_store, name="archive-store"),
-    path("stores/<str:store_id>/versions/<str:version_id>", console.version, name="version"),
-    path("stores/<str:store_id>/memories/<str:memory_id>", console.memory, name="memory"),
-    path("stores/<str:store_id>/memories/<str:memory_id>/history", console.history, name="memory-history"),
+    path("stores/<str:store_id>/versions/<str:version_id>", history_console.version, name="version"),
+    path("stores/<str:store_id>/memories/<str:memory_id>", memories_console.memory, name="memory"),
     path(
-        "stores/<str:store_id>/memories/<str:memory_id>/freeze", console.freeze_memory, name="freeze-memory"
+        "stores/<str:store_id>/memories/<str:memory_id>/history",
+        history_console.history,
+        name="memory-history",
+    ),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/freeze",
+        memories_console.freeze_memory,
+        name="freeze-memory",
     ),
     path(
         "stores/<str:store_id>/memories/<str:memory_id>/unfreeze",
-        console.unfreeze_memory,
+        memories_console.unfreeze_memory,
         name="unfreeze-memory",
     ),
 ]

@@ -1,0 +1,22 @@
+"""Template tags of the stores' pages."""
+
+from django import template
+from django.template.context import Context
+
+from stores.models import MemoryStore
+
+register = template.Library()
+
+# (title, page, the operation that it needs), in the order in which they stand.
+STORE_TABS = (("Files", "store", "memory_stores.get"),)
+
+
+@register.simple_tag(takes_context=True)
+def store_tabs(context: Context, store: MemoryStore) -> list[dict[str, str]]:
+    """The pages of a store that the person may see."""
+    place = context["request"].place
+    return [
+        {"title": title, "url": place.url(url_name, store_id=store.wire_id)}
+        for title, url_name, operation in STORE_TABS
+        if place.may(operation)
+    ]
