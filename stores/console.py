@@ -17,6 +17,7 @@ from stores import contents, memories, memory_stores, search
 from stores.forms import StoreForm
 from stores.memories import MemoryPrefix
 from stores.models import Memory
+from stores.paths import list_directories
 from stores.search import FoundMemory, SearchRequest
 
 CREATE_STORE_EXAMPLE = f"""curl {settings.BASE_URL}/v1/memory_stores \\
@@ -83,21 +84,13 @@ def _list_directory(request: PageRequest, store_id: str, directory: str, actor: 
         store_id, wanted, path_prefix=directory, depth=1, with_content=False, actor=actor
     )
     entries = [_entry(item, directory) for item in files.rows]
-    return {"entries": Page(entries, files.next_page), "above": _list_above(directory)}
+    return {"entries": Page(entries, files.next_page), "above": list_directories(directory)}
 
 
 def _entry(item: Memory | MemoryPrefix, directory: str) -> dict[str, Any]:
     """`memory` None: a directory."""
     name = item.path.removeprefix(directory)
     return {"name": name, "path": item.path, "memory": None if isinstance(item, MemoryPrefix) else item}
-
-
-def _list_above(directory: str) -> list[dict[str, str]]:
-    """The directories from the root down to this one: `[{"name", "path"}]`."""
-    names = directory.split("/")[1:-1]
-    return [
-        {"name": name, "path": "/" + "/".join(names[: index + 1]) + "/"} for index, name in enumerate(names)
-    ]
 
 
 @page("memory_stores.freeze")

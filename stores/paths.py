@@ -79,6 +79,14 @@ def parent_keys(path_key: bytes) -> list[bytes]:
     return [path_key[:index] for index in range(1, len(path_key)) if path_key[index : index + 1] == _SLASH]
 
 
+def list_directories(path: str) -> list[dict[str, str]]:
+    """From the root down to the directory of a path: `[{"name", "path"}]`, each path with its final `/`."""
+    names = path.split("/")[1:-1]
+    return [
+        {"name": name, "path": "/" + "/".join(names[: index + 1]) + "/"} for index, name in enumerate(names)
+    ]
+
+
 def subtree_range(path_key: bytes) -> tuple[bytes, bytes]:
     """The half-open range of bytes that holds everything below a path: `/a/` up to `/a0`."""
     return path_key + _SLASH, path_key + _AFTER_SLASH

@@ -4,6 +4,7 @@ from django import template
 from django.template.context import Context
 
 from stores.models import MemoryStore
+from stores.paths import list_directories
 
 register = template.Library()
 
@@ -20,3 +21,9 @@ def store_tabs(context: Context, store: MemoryStore) -> list[dict[str, str]]:
         for title, url_name, operation in STORE_TABS
         if place.may(operation)
     ]
+
+
+@register.filter
+def directories(path: str | None) -> list[dict[str, str]]:
+    """Those that a memory lies in, from the root down; none when its path is not known any more."""
+    return list_directories(path or "")

@@ -7,6 +7,7 @@ import time_machine
 
 from memoryhub.excerpts import Excerpt
 from memoryhub.templatetags.hub import growth, moment, numbered_lines, short_digest, short_id, time_ago
+from stores.templatetags.stores import directories
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 SAID = [
@@ -71,3 +72,8 @@ def test_an_excerpt_is_cut_at_its_highlights() -> None:
     ]
     assert Excerpt("plain", 0, []).pieces == [("plain", False)]
     assert Excerpt("abcd", 0, [(0, 2), (2, 4)]).pieces == [("ab", True), ("cd", True)]
+
+
+def test_the_directories_of_a_path_lead_down_from_the_root() -> None:
+    assert directories("/a/b c/d.md") == [{"name": "a", "path": "/a/"}, {"name": "b c", "path": "/a/b c/"}]
+    assert directories("/d.md") == directories(None) == []
