@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django import template
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
-from memoryhub import clock, ids
+from memoryhub import clock, ids, unseen
 from memoryhub.docs_pages import DocsPage
 
 register = template.Library()
@@ -40,8 +41,26 @@ def numbered_lines(text: str) -> SafeString:
 
     Escaped as a whole and then cut: a text may have a hundred thousand lines.
     """
-    lines = escape(text.removesuffix("\n")).split("\n")
+    lines = visible(text.removesuffix("\n")).split("\n")
     return format_html("<span>{}</span>", SafeString("</span><span>".join(lines)))
+
+
+@register.simple_tag
+def visible(text: str) -> SafeString:
+    """A text with its unseen characters named, for text that people or agents wrote."""
+    write = cache(_name_unseen)  # of this text: one may hold the same run fifty thousand times
+    return SafeString(unseen.replace_unseen(escape(text), write))
+
+
+def _name_unseen(run: str) -> str:
+    codes, names = unseen.spell_codes(run), unseen.spell_names(run)
+    return format_html('<span class="unseen-char" title="{}">{}</span>', names, codes)
+
+
+@register.filter
+def spelled(text: str) -> str:
+    """The same where there can be no markup: in a title, an attribute, an option."""
+    return unseen.replace_unseen(text, lambda run: f"[{unseen.spell_codes(run)}]")
 
 
 @register.simple_tag
@@ -81,7 +100,7 @@ def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
     if wire_id not in names:
         return short_id(wire_id)
     kind = "the key " if wire_id.startswith(f"{ids.API_KEY}_") else ""
-    return format_html('{}<bdi title="{}">{}</bdi>', kind, wire_id, names[wire_id])
+    return format_html('{}<bdi title="{}">{}</bdi>', kind, wire_id, visible(names[wire_id]))
 
 
 @register.filter
