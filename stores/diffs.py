@@ -52,20 +52,34 @@ def split_lines(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`pairs`: the indexes on both sides of what both hold, in order; what stands between them is changed."""
+
+    pairs: list[tuple[int, int]]
+    coarse: bool
+
+
 def diff_texts(before: str, after: str) -> Difference:
     old, new = split_lines(before), split_lines(after)
+    kept = find_kept(old, new, steps_max=DIFF_STEPS_MAX)
+    runs = list(cut_runs(old, new, kept.pairs))
+    return Difference(
+        hunks=[_hunk(group) for group in _group(runs)],
+        lines_added=len(new) - len(kept.pairs),
+        lines_removed=len(old) - len(kept.pairs),
+        coarse=kept.coarse,
+    )
+
+
+def find_kept(old: Sequence[str], new: Sequence[str], *, steps_max: int) -> Kept:
+    """Of lines, or of the words of one. Past `steps_max` only what both share at the start and the end is kept."""
     start, end = _common_ends(old, new)
-    script = _find_script(old[start : len(old) - end], new[start : len(new) - end])
+    script = _find_script(old[start : len(old) - end], new[start : len(new) - end], steps_max)
     pairs = [(x, x) for x in range(start)]
     pairs += [(start + x, start + y) for x, y in script or []]
     pairs += [(len(old) - end + x, len(new) - end + x) for x in range(end)]
-    runs = list(_runs(old, new, pairs))
-    return Difference(
-        hunks=[_hunk(group) for group in _group(runs)],
-        lines_added=len(new) - len(pairs),
-        lines_removed=len(old) - len(pairs),
-        coarse=script is None,
-    )
+    return Kept(pairs, coarse=script is None)
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
@@ -80,18 +94,18 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     return start, end
 
 
-def _find_script(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]] | None:
+def _find_script(old: Sequence[str], new: Sequence[str], steps_max: int) -> list[tuple[int, int]] | None:
     """The pairs of indexes of the kept lines, in order; None when finding them takes too many steps."""
     in_old, in_new = set(old), set(new)
     # What only one side holds is changed for certain, and only makes the search longer.
     left = [index for index, line in enumerate(old) if line in in_new]
     right = [index for index, line in enumerate(new) if line in in_old]
     numbers = {line: number for number, line in enumerate(in_old & in_new)}
-    found = _longest_common([numbers[old[x]] for x in left], [numbers[new[y]] for y in right])
+    found = _longest_common([numbers[old[x]] for x in left], [numbers[new[y]] for y in right], steps_max)
     return None if found is None else [(left[x], right[y]) for x, y in found]
 
 
-def _longest_common(old: list[int], new: list[int]) -> list[tuple[int, int]] | None:
+def _longest_common(old: list[int], new: list[int], steps_max: int) -> list[tuple[int, int]] | None:
     """Myers' forward search: `reach[k]` is the furthest x on diagonal x - y = k after d edits."""
     size = len(old) + len(new)
     reach = array("i", [0]) * (2 * size + 3)  # negative k index from the end
@@ -108,7 +122,7 @@ def _longest_common(old: list[int], new: list[int]) -> list[tuple[int, int]] | N
             if x >= len(old) and x - k >= len(new):
                 return _walk_back(trace, x, x - k)
             steps += 1 + x - first
-            if steps > DIFF_STEPS_MAX:
+            if steps > steps_max:
                 return None
     raise AssertionError("an edit for each line always reaches the end")
 
@@ -134,7 +148,7 @@ def _walk_back(trace: list["array[int]"], x: int, y: int) -> list[tuple[int, int
     return pairs[::-1]
 
 
-def _runs(old: list[str], new: list[str], pairs: list[tuple[int, int]]) -> Iterator[Run]:
+def cut_runs(old: list[str], new: list[str], pairs: list[tuple[int, int]]) -> Iterator[Run]:
     """The whole of both texts in order: between kept lines, first what goes, then what comes."""
     x = y = position = 0
     while position < len(pairs) or x < len(old) or y < len(new):

@@ -24,6 +24,8 @@ READ_ON = [
     ("bad", "surface"),
     ("surface", "bad"),
     ("mark-text", "mark"),
+    *(("text", ground) for ground in ("good-ground", "good-mark", "bad-ground", "bad-mark")),
+    *(("text-soft", ground) for ground in ("good-ground", "bad-ground")),
 ]
 
 

@@ -36,6 +36,7 @@ WITHOUT_DJANGO = (
     "stores.diffs",
     "stores.limits",
     "stores.paths",
+    "stores.word_diffs",
 )
 EACH_PYTHON = pytest.mark.parametrize(
     "installed", supported_pythons().values(), ids=supported_pythons().keys(), indirect=True, scope="session"
