@@ -1,5 +1,7 @@
 """The console's ground floor: sign in and out, the home page, the overview, the own password, invitations."""
 
+from urllib.parse import urlsplit, urlunsplit
+
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +17,7 @@ from memoryhub.errors import Conflict, InvalidRequest, NotFound, RateLimited
 from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
 from memoryhub.models import User
 from memoryhub.pages import PageRequest, list_memberships, page, person, sentence, signed_in
+from memoryhub.themes import keep_theme
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 SIGNED_IN_BY_LINK = (
@@ -24,7 +27,20 @@ SIGNED_IN_BY_LINK = (
 
 def safe_next(request: HttpRequest) -> str:
     """Where the form's `next` leads when that is a page of this hub, else home."""
-    wanted = request.POST.get("next") or request.GET.get("next") or "/"
+    return own_path(request.POST.get("next") or request.GET.get("next") or "/")
+
+
+def page_before(request: HttpRequest) -> str:
+    """The page of this hub that the form was sent from, else home."""
+    try:
+        before = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:  # no URL at all
+        return "/"
+    is_ours = before.netloc == request.get_host()
+    return own_path(urlunsplit(("", "", before.path, before.query, ""))) if is_ours else "/"
+
+
+def own_path(wanted: str) -> str:
     is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None, require_https=False)
     return wanted if is_ours and wanted.startswith("/") else "/"
 
@@ -71,6 +87,14 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("sign-in")
+
+
+@signed_in
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    response = redirect(page_before(request))
+    keep_theme(response, request.POST.get("theme", ""))
+    return response
 
 
 @signed_in

@@ -9,6 +9,7 @@ urlpatterns = [
     path("sign-in", console.sign_in, name="sign-in"),
     path("sign-in/<str:token>", console.sign_in_link, name="sign-in-link"),
     path("sign-out", console.sign_out, name="sign-out"),
+    path("account/theme", console.theme, name="theme"),
     path("account/password", console.password, name="password"),
     path("invitations/<str:token>", console.invitation, name="invitation"),
     path("p/<str:project_id>/<str:environment>", console.overview, name="overview"),

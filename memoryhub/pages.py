@@ -71,13 +71,22 @@ def signed_in(view: View) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if isinstance(request.user, User):
-            return view(request, *args, **kwargs)
+            return answer_dialog(request, view(request, *args, **kwargs))
         response = redirect("sign-in")
         if request.method == "GET" and request.path != "/":
             response["Location"] += f"?next={request.path}"
-        return response
+        return answer_dialog(request, response)
 
     return guarded
+
+
+def answer_dialog(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """A dialog's script cannot see where a redirect leads, so it is told, and goes there itself."""
+    if "Hub-Dialog" not in request.headers or response.status_code != 302:
+        return response
+    told = HttpResponse(status=204, headers={"Hub-Location": response["Location"]})
+    told.cookies = response.cookies
+    return told
 
 
 def page(name: str) -> Callable[[View], View]:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from django.utils.csp import CSP
+
 from memoryhub import __version__, embedded
 from memoryhub.database_pool import pool_options
 from memoryhub.environ import SettingError, read_choice, read_flag, read_integer, read_list, read_text
@@ -81,6 +83,7 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
+                "django.template.context_processors.csp",
                 "django.contrib.messages.context_processors.messages",
             ],
             "builtins": ["memoryhub.templatetags.hub"],
@@ -181,7 +184,7 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CSP = {
     "default-src": ["'none'"],
     "script-src": ["'self'"],
-    "style-src": ["'self'"],
+    "style-src": ["'self'", CSP.NONCE],  # only on pages whose template asks for one: those with the editor
     "img-src": ["'self'", "data:"],
     "connect-src": ["'self'"],
     "form-action": ["'self'"],

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from memoryhub import clock, ids, unseen
 from memoryhub.docs_pages import DocsPage
+from memoryhub.themes import chosen_theme
 
 register = template.Library()
 
@@ -68,7 +69,7 @@ def moment(value: datetime) -> SafeString:
     """A time in words; the exact instant is in `datetime` and on hover."""
     exact = clock.to_wire(value)
     shown = f"{exact[:10]} {exact[11:19]} UTC"
-    return format_html('<time datetime="{}" title="{}">{}</time>', exact, shown, time_ago(value))
+    return format_html('<time datetime="{}" title="{}" data-ago>{}</time>', exact, shown, time_ago(value))
 
 
 def time_ago(value: datetime) -> str:
@@ -106,6 +107,11 @@ def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
 @register.filter
 def size(size_bytes: int) -> str:
     return filesizeformat(size_bytes).replace("\xa0", " ")
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    return chosen_theme(context["request"])
 
 
 @register.simple_tag(takes_context=True)

@@ -31,6 +31,7 @@ STORE = ENVIRONMENT + "/stores/{store_id}"
 CONSOLE_ROUTES = {
     "/",
     "/sign-out",
+    "/account/theme",
     "/account/password",
     ENVIRONMENT,
     f"{ENVIRONMENT}/stores",

@@ -33,7 +33,7 @@ def test_a_time_is_said_in_words(age: timedelta, said: str) -> None:
 def test_the_exact_instant_stands_beside_the_words() -> None:
     exact = 'datetime="2026-11-30T12:00:00.000000Z" title="2026-11-30 12:00:00 UTC"'
     with time_machine.travel(NOW, tick=False):
-        assert moment(NOW) == f"<time {exact}>just now</time>"
+        assert moment(NOW) == f"<time {exact} data-ago>just now</time>"
 
 
 def test_what_is_shortened_is_there_in_full() -> None:
