@@ -108,6 +108,7 @@ OPERATIONS: dict[str, Operation] = {
         _writes("memories.freeze", "host"),
         _writes("memories.unfreeze", "host"),
         _writes("redactions.create"),
+        _reads("redactions.list"),
     )
 }
 

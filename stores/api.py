@@ -181,4 +181,6 @@ class Version(StoreView):
 class VersionRedact(StoreView):
     @operation("memory_versions.redact", "Redact a memory version", answer=VersionShape)
     def post(self, store_id: str, version_id: str, *, actor: Actor) -> Values:
-        return version_wire(memory_versions.redact_version(store_id, version_id, actor=actor), "full")
+        return version_wire(
+            memory_versions.redact_version(store_id, version_id, reason=None, actor=actor), "full"
+        )

@@ -124,6 +124,17 @@ def diff_version(
     store_id: str, version_id: str, *, against_id: str | None = None, actor: Actor
 ) -> VersionDiff:
     """From `against` (none named: the version before it of the same memory) to the version. Raises: NotFound."""
+    before, after = get_sides(store_id, version_id, against_id=against_id, actor=actor)
+    if "redacted" in (side_state(before), side_state(after)):
+        return VersionDiff(before, after, None)
+    old = before.content if before is not None else None
+    return VersionDiff(before, after, diff_texts(old or "", after.content or ""))
+
+
+def get_sides(
+    store_id: str, version_id: str, *, against_id: str | None, actor: Actor
+) -> tuple[MemoryVersion | None, MemoryVersion]:
+    """(the version named by `against`, else the one before; the version), with content. Raises: NotFound."""
     store = get_store(store_id, actor=actor)
     versions = versions_of(store, with_content=True)
     after = get_version_of(versions, version_id)
@@ -132,10 +143,7 @@ def diff_version(
     else:
         earlier = versions.filter(memory_id=after.memory_id, number__lt=after.number)
         before = earlier.order_by("-number").first()
-    if "redacted" in (side_state(before), side_state(after)):
-        return VersionDiff(before, after, None)
-    old = before.content if before is not None else None
-    return VersionDiff(before, after, diff_texts(old or "", after.content or ""))
+    return before, after
 
 
 # Each memory's last version up to the time. Redacted ones have no path left: they come first, by their memory.

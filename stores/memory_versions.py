@@ -16,6 +16,7 @@ from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 from stores.memory_stores import get_store, share_store
 from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.reasons import check_reason_of
 
 
 def versions_of(store: MemoryStore, with_content: bool) -> QuerySet[MemoryVersion]:
@@ -85,10 +86,10 @@ def _filters(
 
 
 @atomic(durable=True)
-def redact_version(store_id: str, version_id: str, *, actor: Actor) -> MemoryVersion:
-    """Erase the text, path and digest of one version. Again: unchanged.
+def redact_version(store_id: str, version_id: str, *, reason: str | None, actor: Actor) -> MemoryVersion:
+    """Erase the text, path and digest of one version. Again: unchanged. `reason`: for the audit trail.
 
-    Raises: NotFound; InvalidRequest for the head of a live memory.
+    Raises: NotFound; InvalidRequest for the head of a live memory, and for a reason that repeats the text.
     """
     store = share_store(store_id, actor)
     version = get_version_of(MemoryVersion.objects.filter(store_id=store.id), version_id)
@@ -99,7 +100,8 @@ def redact_version(store_id: str, version_id: str, *, actor: Actor) -> MemoryVer
             "This version is the current content of a memory: write a newer version or delete the memory first.",
             error_code="memory_version_is_head",
         )
-    return erase_version(store, version.id, actor)
+    check_reason_of(reason, version)
+    return erase_version(store, version.id, reason=reason, actor=actor)
 
 
 def lock_memory_of(version: MemoryVersion) -> Memory | None:
@@ -109,8 +111,10 @@ def lock_memory_of(version: MemoryVersion) -> Memory | None:
     )
 
 
-def erase_version(store: MemoryStore, version_key: UUID, actor: Actor) -> MemoryVersion:
-    """The step of `redact_version`: the version is not the head of a live memory."""
+def erase_version(
+    store: MemoryStore, version_key: UUID, *, reason: str | None, actor: Actor
+) -> MemoryVersion:
+    """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked."""
     erased = MemoryVersion.objects.filter(id=version_key, redacted_at=None).update(
         path=None,
         content=None,
@@ -127,7 +131,8 @@ def erase_version(store: MemoryStore, version_key: UUID, actor: Actor) -> Memory
             version.wire_id,
             environment_id=store.environment_id,
             parent_id=store.wire_id,
-            details={"memory_id": version.memory_wire_id},
+            details={"memory_id": version.memory_wire_id}
+            | ({"reason": reason} if reason is not None else {}),
             actor=actor,
         )
     return version

@@ -8,10 +8,10 @@ from memoryhub import ids
 from memoryhub.fields import Choice, Flag, Integer, Sha256, StrictSerializer, Text
 from memoryhub.pagination import LIST_LIMIT_MAX
 from stores.models import Memory, MemoryVersion
+from stores.reasons import REASON_LENGTH_MAX
 from stores.redactions import (
     CONTAINS_LENGTH_MAX,
     CONTAINS_LENGTH_MIN,
-    REASON_LENGTH_MAX,
     Found,
     Redaction,
     Sought,

@@ -16,22 +16,23 @@ from django.db.transaction import atomic
 from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import Conflict
 from memoryhub.pagination import ListRequest, Page
 from stores.memories import remove_memory
 from stores.memory_stores import get_store, share_stores, visible_stores
 from stores.memory_versions import erase_version
 from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.reasons import check_reason, check_reason_of
 
 CONTAINS_LENGTH_MIN = 4  # code points that are no white space: less would blank everything
 CONTAINS_LENGTH_MAX = 1_024
-REASON_LENGTH_MAX = 255
 SCAN_VERSIONS_MAX = 5_000
 SCAN_BYTES_MAX = 33_554_432
 REDACTION_VERSIONS_MAX = 200
 
 type Heads = Literal["refuse", "delete"]
 type LeftReason = Literal["is_head", "store_archived"]
+type Standing = tuple[UUID, bool]  # a version, and whether it is the current content of a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,20 @@ class Redaction:
     deleted: list[Memory] = field(default_factory=list)
     left: list[tuple[MemoryVersion, LeftReason]] = field(default_factory=list)
     next_page: str | None = None
+
+    @property
+    def versions(self) -> list[MemoryVersion]:
+        """All that were found, whatever becomes of them."""
+        return [*self.redacted, *(version for version, _ in self.left)]
+
+    @property
+    def head_ids(self) -> set[UUID]:
+        """Of those found, the current contents."""
+        return {memory.head_id for memory in self.deleted} | {version.id for version, _ in self.left}
+
+    def standings(self) -> frozenset[Standing]:
+        heads = self.head_ids
+        return frozenset((version.id, version.id in heads) for version in self.versions)
 
 
 def search_versions(
@@ -173,11 +188,13 @@ def redact_text(
     heads: Heads,
     dry_run: bool,
     reason: str | None,
+    shown: frozenset[Standing] | None,
     actor: Actor,
 ) -> Redaction:
     """Erase the versions that hold what is sought; the current content of a memory only by deleting the memory.
 
-    A dry run answers the same and changes nothing. Raises: NotFound, InvalidRequest.
+    A dry run answers the same and changes nothing. `shown`: what the caller saw of a dry run; nothing else is touched.
+    Raises: NotFound, InvalidRequest, Conflict when something else was found.
     """
     stores = _stores_in_reach(environment, store_id, actor)
     places, next_page = _find(stores, sought, page, limit=REDACTION_VERSIONS_MAX)
@@ -186,8 +203,9 @@ def redact_text(
     _check_reason(reason, sought, versions)
     memories = _memories_of(versions, lock=not dry_run)
     plan = _plan(locked, memories, versions, heads, next_page)
+    _require_shown(plan, shown)
     if not dry_run:
-        _carry_out(plan, locked, sought, actor)
+        _carry_out(plan, locked, sought, reason, actor)
         _record(plan, locked, sought, store_id, reason, actor)
     return plan
 
@@ -209,17 +227,9 @@ def _versions_at(places: list[Place]) -> list[MemoryVersion]:
 
 def _check_reason(reason: str | None, sought: Sought, versions: list[MemoryVersion]) -> None:
     """The reason goes into the audit trail, which outlives the text. Raises: InvalidRequest when it repeats it."""
-    if reason is None:
-        return
-    repeated = [sought.contains or sought.content_sha256 or ""]
-    if sought.content_sha256 is not None and versions:
-        content = MemoryVersion.objects.values_list("content", flat=True).get(id=versions[0].id)
-        repeated.append((content or "").strip())
-    if any(text and text in reason for text in repeated):
-        raise InvalidRequest(
-            "reason: It repeats what is to be erased; name the cause without it.",
-            error_code="reason_holds_text",
-        )
+    check_reason(reason, [sought.contains or sought.content_sha256 or ""])
+    if reason is not None and sought.content_sha256 is not None and versions:
+        check_reason_of(reason, MemoryVersion.objects.get(id=versions[0].id))
 
 
 def _memories_of(versions: list[MemoryVersion], *, lock: bool) -> dict[UUID, Memory]:
@@ -250,15 +260,26 @@ def _plan(
     return plan
 
 
-def _carry_out(plan: Redaction, stores: dict[UUID, MemoryStore], sought: Sought, actor: Actor) -> None:
+def _require_shown(plan: Redaction, shown: frozenset[Standing] | None) -> None:
+    """Raises: Conflict."""
+    if shown is not None and not plan.standings() <= shown:
+        raise Conflict(
+            "What was found changed since it was shown: look at it again.",
+            error_code="redaction_plan_changed",
+        )
+
+
+def _carry_out(
+    plan: Redaction, stores: dict[UUID, MemoryStore], sought: Sought, reason: str | None, actor: Actor
+) -> None:
     """A step: everything is locked. A memory goes before its head, and leaves a `deleted` version with its path."""
     for memory in plan.deleted:
         store = stores[memory.store_id]
         deletion = remove_memory(store, memory, expected_sha256=None, actor=actor)
         if sought.is_in(memory.path):
-            erase_version(store, deletion.id, actor)
+            erase_version(store, deletion.id, reason=reason, actor=actor)
     for version in plan.redacted:
-        erase_version(stores[version.store_id], version.id, actor)
+        erase_version(stores[version.store_id], version.id, reason=reason, actor=actor)
 
 
 def _record(

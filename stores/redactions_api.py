@@ -56,6 +56,7 @@ class Redactions(HubView):
             heads=body.get("heads", "refuse"),
             dry_run=dry_run,
             reason=body.get("reason"),
+            shown=None,
             actor=actor,
         )
         return redaction_wire(redaction, dry_run=dry_run)

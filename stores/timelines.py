@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery
 
 from memoryhub import ids
 from memoryhub.actors import Actor
@@ -37,6 +40,35 @@ def list_steps(store_id: str, memory_id: str, page: ListRequest, *, actor: Actor
     rows = [*versions.rows, before.defer("content").order_by("-number").first()]
     steps = [_step(after, earlier) for after, earlier in pairwise(rows) if after]
     return Page(steps, versions.next_page)
+
+
+def list_store_steps(
+    store_id: str, page: ListRequest, *, operation: str | None, created_by_id: str | None, actor: Actor
+) -> Page[Step]:
+    """Of all memories of the store, newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    created_by = {} if created_by_id is None else {_actor_type(created_by_id): created_by_id}
+    versions = list_versions(
+        store_id, page, operation=operation, created_by=created_by, with_content=False, actor=actor
+    )
+    before = _before_each(versions.rows)
+    return Page([_step(after, before.get(after.id)) for after in versions.rows], versions.next_page)
+
+
+def _actor_type(actor_id: str) -> str:
+    kinds = {ids.USER: "user_actor", ids.API_KEY: "api_actor", ids.SESSION: "session_actor"}
+    return kinds.get(actor_id.partition("_")[0], "service_account_actor")
+
+
+def _before_each(versions: list[MemoryVersion]) -> dict[UUID, MemoryVersion]:
+    """Version -> the one before it of the same memory, where there is one: two queries for all of them."""
+    earlier = MemoryVersion.objects.filter(
+        store_id=OuterRef("store_id"), memory_id=OuterRef("memory_id"), number__lt=OuterRef("number")
+    )
+    before = Subquery(earlier.order_by("-number").values("id")[:1])
+    named = MemoryVersion.objects.filter(id__in=[version.id for version in versions])
+    keys = dict(named.annotate(before_id=before).values_list("id", "before_id"))
+    found = MemoryVersion.objects.defer("content").in_bulk([key for key in keys.values() if key])
+    return {after: found[key] for after, key in keys.items() if key in found}
 
 
 def has_memory(store_id: str, memory_id: str, *, actor: Actor) -> bool:

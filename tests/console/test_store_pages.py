@@ -255,7 +255,7 @@ def test_a_redacted_version_shows_nothing_of_its_text(owner: Site, viewer: Site,
     memory = shelf.put("/a.md", "leaked-secret")
     shelf.update(memory, content="clean")
     old = shelf.versions()[1].wire_id
-    memory_versions.redact_version(shelf.store_id, old, actor=shelf.actor)
+    memory_versions.redact_version(shelf.store_id, old, reason=None, actor=shelf.actor)
     for path in (f"/versions/{old}", f"/memories/{memory.wire_id}", f"/memories/{memory.wire_id}/history"):
         for site in (owner, viewer):
             answer = site.get(f"/stores/{shelf.store_id}{path}")

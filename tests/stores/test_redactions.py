@@ -8,7 +8,8 @@ from memoryhub.digests import sha256_hex
 from memoryhub.models import AuditEvent
 from stores import memory_stores, redactions
 from stores.models import MemoryVersion
-from stores.redactions import CONTAINS_LENGTH_MAX, REASON_LENGTH_MAX
+from stores.reasons import REASON_LENGTH_MAX
+from stores.redactions import CONTAINS_LENGTH_MAX
 from tests.answers import Answer
 from tests.concurrency.clients import run_together
 from tests.live import LiveHub
