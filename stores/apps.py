@@ -19,3 +19,4 @@ class StoresConfig(AppConfig):
         register_room(
             Room("Stores", "stores", "memory_stores.list", panel=Panel("stores/panel.html", read_panel))
         )
+        register_room(Room("Redactions", "redactions", "redactions.list"))

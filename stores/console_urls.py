@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from stores import console, history_console, memories_console
+from stores import console, history_console, memories_console, redactions_console
 
 urlpatterns = [
     path("stores", console.stores, name="stores"),
@@ -11,7 +11,22 @@ urlpatterns = [
     path("stores/<str:store_id>/freeze", console.freeze_store, name="freeze-store"),
     path("stores/<str:store_id>/unfreeze", console.unfreeze_store, name="unfreeze-store"),
     path("stores/<str:store_id>/archive", console.archive_store, name="archive-store"),
+    path("stores/<str:store_id>/history", history_console.store_history, name="store-history"),
+    path("stores/<str:store_id>/as-it-was", history_console.as_it_was, name="as-it-was"),
+    path("stores/<str:store_id>/compare", history_console.compare, name="compare"),
+    path("stores/<str:store_id>/find", redactions_console.find, name="find-in-store"),
+    path("stores/<str:store_id>/redact", redactions_console.redact_text, name="redact-in-store"),
     path("stores/<str:store_id>/versions/<str:version_id>", history_console.version, name="version"),
+    path(
+        "stores/<str:store_id>/versions/<str:version_id>/restore",
+        history_console.restore,
+        name="restore-version",
+    ),
+    path(
+        "stores/<str:store_id>/versions/<str:version_id>/redact",
+        redactions_console.redact_version,
+        name="redact-version",
+    ),
     path("stores/<str:store_id>/memories/<str:memory_id>", memories_console.memory, name="memory"),
     path(
         "stores/<str:store_id>/memories/<str:memory_id>/history",
@@ -28,4 +43,7 @@ urlpatterns = [
         memories_console.unfreeze_memory,
         name="unfreeze-memory",
     ),
+    path("redactions", redactions_console.redactions, name="redactions"),
+    path("redactions/find", redactions_console.find, name="find-text"),
+    path("redactions/new", redactions_console.redact_text, name="redact-text"),
 ]

@@ -21,6 +21,7 @@ from stores.memory_stores import gate_of, get_store, lock_store, require_writabl
 from stores.memory_versions import get_version_of, lock_memory_of, versions_of
 from stores.models import Memory, MemoryStore, MemoryVersion
 from stores.paths import check_path_prefix, prefix_range
+from stores.word_diffs import WordDifference, diff_words
 
 CHANGES_VERSIONS_SCANNED_MAX = 5_000
 
@@ -129,6 +130,33 @@ def diff_version(
         return VersionDiff(before, after, None)
     old = before.content if before is not None else None
     return VersionDiff(before, after, diff_texts(old or "", after.content or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`words` None: a redacted side has no text to compare."""
+
+    before: MemoryVersion | None
+    after: MemoryVersion
+    words: WordDifference | None
+
+    @property
+    def states(self) -> tuple[SideState, SideState]:
+        return side_state(self.before), side_state(self.after)
+
+    @property
+    def is_move(self) -> bool:
+        paths = (self.before.path if self.before else None, self.after.path)
+        return None not in paths and paths[0] != paths[1]
+
+
+def compare_versions(store_id: str, version_id: str, *, against_id: str | None, actor: Actor) -> Comparison:
+    """What `diff_version` compares, word by word, for people to read. Raises: NotFound."""
+    before, after = get_sides(store_id, version_id, against_id=against_id, actor=actor)
+    if "redacted" in (side_state(before), side_state(after)):
+        return Comparison(before, after, None)
+    old = before.content if before is not None else None
+    return Comparison(before, after, diff_words(old or "", after.content or ""))
 
 
 def get_sides(

@@ -69,6 +69,12 @@ class MemoryVersion(models.Model):
             models.Index(fields=["store", "-number"], name="memoryversion_store"),
             models.Index(fields=["store", "memory_id", "-number"], name="memoryversion_memory"),
             models.Index(fields=["project", "content_sha256"], name="memoryversion_sha256"),
+            # Few versions are redacted, and people ask for those alone.
+            models.Index(
+                fields=["project", "-redacted_at", "-id"],
+                name="memoryversion_redacted",
+                condition=models.Q(redacted_at__isnull=False),
+            ),
         ]
 
     @property

@@ -46,10 +46,13 @@ class SearchVersionsBody(SoughtBody):
     limit = Integer(required=False, min_value=1, max_value=LIST_LIMIT_MAX)
 
 
-class RedactionBody(SoughtBody):
+class ReasonBody(StrictSerializer):
+    reason = Text(length_min=1, length_max=REASON_LENGTH_MAX, plain=True, required=False)
+
+
+class RedactionBody(SoughtBody, ReasonBody):
     heads = Choice(choices=["refuse", "delete"], required=False)
     dry_run = Flag(required=False)
-    reason = Text(length_min=1, length_max=REASON_LENGTH_MAX, plain=True, required=False)
 
 
 def sought_of(body: dict[str, Any]) -> Sought:

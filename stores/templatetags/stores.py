@@ -9,7 +9,12 @@ from stores.paths import list_directories
 register = template.Library()
 
 # (title, page, the operation that it needs), in the order in which they stand.
-STORE_TABS = (("Files", "store", "memory_stores.get"),)
+STORE_TABS = (
+    ("Files", "store", "memory_stores.get"),
+    ("History", "store-history", "memory_versions.list"),
+    ("As it was", "as-it-was", "memory_stores.snapshot"),
+    ("Find in history", "find-in-store", "memory_versions.search"),
+)
 
 
 @register.simple_tag(takes_context=True)

@@ -18,6 +18,7 @@ _FORMS = re.compile(rb'<form[^>]*method="post"[^>]*action="([^"]+)"')
 def changes(shelf: Shelf) -> list[str]:
     store = f"/stores/{shelf.store_id}"
     memory = f"{store}/memories/{shelf.versions()[0].memory_wire_id}"
+    version = f"{store}/versions/{shelf.versions()[0].wire_id}"
     return [
         "/stores/new",
         f"{store}/freeze",
@@ -25,11 +26,16 @@ def changes(shelf: Shelf) -> list[str]:
         f"{store}/archive",
         f"{memory}/freeze",
         f"{memory}/unfreeze",
+        f"{version}/restore",
+        f"{version}/redact",
+        f"{store}/redact",
     ]
 
 
 def readable(shelf: Shelf) -> list[str]:
-    return [path for path in pages_of(shelf) if not path.endswith("/archive")]
+    """Without the pages of a change, and without that of a search, which is a form."""
+    ends = ("/archive", "/restore", "/redact", "/find")
+    return [path for path in pages_of(shelf) if not path.endswith(ends)]
 
 
 def test_a_viewer_reads_every_page_and_is_offered_no_change(viewer: Site, owner: Site, shelf: Shelf) -> None:

@@ -30,6 +30,12 @@ def pages_of(shelf: Shelf) -> list[str]:
         memory,
         f"{memory}/history",
         f"{store}/versions/{version.wire_id}",
+        f"{store}/versions/{version.wire_id}/restore",
+        f"{store}/versions/{version.wire_id}/redact",
+        f"{store}/history",
+        f"{store}/as-it-was?at=2100-01-01T00:00:00Z",
+        f"{store}/compare?after={version.wire_id}",
+        f"{store}/find",
     ]
 
 
