@@ -32,6 +32,7 @@ def _telling_texts(reason: str, version: MemoryVersion) -> Iterator[str]:
     content, path = version.content or "", version.path or ""
     yield from (version.content_sha256 or "", path, content.strip())
     yield from (line for text in content.split("\n") if len(line := text.strip()) >= LINE_LENGTH_MIN)
-    for word in _WORD.findall(reason):
+    for found in _WORD.findall(reason):
+        word = found.strip(".,;:!?")
         if re.search(r"\d", word) and re.search(r"[^\W\d]", word) and (word in content or word in path):
             yield word
