@@ -30,7 +30,11 @@ def check_reason_of(reason: str | None, version: MemoryVersion) -> None:
 
 def _telling_texts(reason: str, version: MemoryVersion) -> Iterator[str]:
     content, path = version.content or "", version.path or ""
-    yield from (version.content_sha256 or "", path, content.strip())
+    yield from (
+        text
+        for text in (version.content_sha256, path, content.strip())
+        if text and len(text) >= LINE_LENGTH_MIN
+    )
     yield from (line for text in content.split("\n") if len(line := text.strip()) >= LINE_LENGTH_MIN)
     for found in _WORD.findall(reason):
         word = found.strip(".,;:!?")

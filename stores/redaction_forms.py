@@ -41,7 +41,7 @@ class SoughtForm(SparseForm):
 def _reason() -> forms.CharField:
     return forms.CharField(
         label="Reason",
-        help_text="Kept in the audit trail for good, so name the cause and not the text. May be left empty.",
+        help_text="Kept for good, and shown to everybody who may read here: name the cause, not the text. May be left empty.",
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
