@@ -8,6 +8,7 @@ from memoryhub import environments, invitations, keys, members, projects, provis
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.ground_shapes import (
+    ChangeRoleBody,
     CreateKeyBody,
     EnvironmentShape,
     InvitationBody,
@@ -19,7 +20,6 @@ from memoryhub.ground_shapes import (
     NameBody,
     ProjectShape,
     ProvisionedProjectShape,
-    RoleBody,
     RotateKeyBody,
     environment_wire,
     invitation_wire,
@@ -98,9 +98,9 @@ class Member(HubView):
     def require_visible(self, actor: Actor) -> None:
         members.get_member(self.kwargs["member_id"], actor=actor)
 
-    @operation("members.update", "Change a member's role", body=RoleBody, answer=MemberShape)
+    @operation("members.update", "Change a member's role", body=ChangeRoleBody, answer=MemberShape)
     def post(self, member_id: str, *, body: Values, actor: Actor) -> Values:
-        return member_wire(members.change_role(member_id, role=body["role"], actor=actor))
+        return member_wire(members.change_role(member_id, **body, actor=actor))
 
     @operation("members.remove", "Remove a member", answer=DeletedShape)
     def delete(self, member_id: str, *, actor: Actor) -> Values:

@@ -31,6 +31,10 @@ class RoleBody(StrictSerializer):
     role = Choice(choices=list(ROLES))
 
 
+class ChangeRoleBody(RoleBody):
+    expected_role = Choice(choices=list(ROLES), required=False)
+
+
 class InvitationBody(RoleBody):
     email = Text(length_max=254)
 

@@ -8,9 +8,10 @@ from django.db.transaction import atomic
 from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
-from memoryhub.errors import InvalidRequest, NotFound
+from memoryhub.errors import Conflict, InvalidRequest, NotFound
 from memoryhub.models import Membership
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 
 
 def list_members(page: ListRequest, *, actor: Actor) -> Page[Membership]:
@@ -33,15 +34,23 @@ def get_member(member_id: str, *, actor: Actor) -> Membership:
 
 
 @atomic(durable=True)
-def change_role(member_id: str, *, role: str, actor: Actor) -> Membership:
-    """Raises: NotFound, InvalidRequest for the last owner."""
+def change_role(member_id: str, *, role: str, expected_role: str | None = None, actor: Actor) -> Membership:
+    """`expected_role`: what it was when the change was decided on.
+
+    Raises: NotFound, Conflict for another than the expected one, InvalidRequest for the last owner.
+    """
     member = _lock_member(member_id, actor)
     if member.role == role:
         return member
+    if expected_role not in (None, member.role):
+        raise Conflict(
+            f"expected_role: Somebody made this member {member.role} meanwhile.", error_code="role_changed"
+        )
     _require_another_owner(member)
+    # first, since owners may lower their own role
+    _record(AuditAction.MEMBER_ROLE_CHANGED, member, role, actor)
     member.role = role
     member.save(update_fields=["role"])
-    _record(AuditAction.MEMBER_ROLE_CHANGED, member, actor)
     return member
 
 
@@ -50,16 +59,22 @@ def remove_member(member_id: str, *, actor: Actor) -> str:
     """The person keeps their account, and sees the project no more. Raises: NotFound, InvalidRequest for the last owner."""
     member = _lock_member(member_id, actor)
     _require_another_owner(member)
-    _record(AuditAction.MEMBER_REMOVED, member, actor)
+    _record(AuditAction.MEMBER_REMOVED, member, member.role, actor)
     wire_id = member.wire_id
     member.delete()
     return wire_id
 
 
 def _lock_member(member_id: str, actor: Actor) -> Membership:
-    # The project's row, so that two owners cannot demote each other at once.
+    # The project's row, so that two owners cannot demote each other at once; and the member's, so that what they have
+    # under way is committed first (credentials.hold_credential).
     tenancy.lock_project(actor.project_id)
-    return get_member(member_id, actor=actor)
+    member = get_member(member_id, actor=actor)
+    held = Membership.objects.select_related("user").select_for_update(of=("self",)).filter(id=member.id)
+    found = find_row(held)
+    if found is None:
+        raise NotFound("member")
+    return found
 
 
 def _require_another_owner(member: Membership) -> None:
@@ -68,8 +83,14 @@ def _require_another_owner(member: Membership) -> None:
         raise InvalidRequest("The project would have no owner left: make somebody else an owner first.")
 
 
-def _record(action: AuditAction, member: Membership, actor: Actor) -> None:
-    details = {"user_id": member.user.wire_id, "role": member.role}
+def find_only_owner(project_id: UUID) -> UUID | None:
+    """The membership that may neither be lowered nor removed; None where there are several owners."""
+    owners = Membership.objects.filter(project_id=project_id, role="owner").values_list("id", flat=True)[:2]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _record(action: AuditAction, member: Membership, role: str, actor: Actor) -> None:
+    details = {"user_id": member.user.wire_id, "role": role}
     audit.record(action, member.wire_id, environment_id=None, details=details, actor=actor)
 
 
