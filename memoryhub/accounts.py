@@ -1,13 +1,13 @@
-"""The verbs of a person's own account: sign in, change the password, one-time sign-in links.
+"""The verbs of a person's own account: sign in, the name, the password, sessions, one-time sign-in links.
 
-A changed password ends every other session of its owner: a session carries a digest of the password it began with.
+A changed password ends every session of its owner: their rows go, and a session carries a digest of the password it began
+with. The page that changed it begins a new one.
 """
 
 from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth import authenticate
-from django.contrib.sessions.models import Session
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 from django.http import HttpRequest
@@ -17,12 +17,13 @@ from memoryhub import audit
 from memoryhub.actors import Actor, user_actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import InvalidRequest
-from memoryhub.models import Membership, SignInLink, User
+from memoryhub.models import BrowserSession, Membership, SignInLink, User
 from memoryhub.operations import ROLES
 from memoryhub.passwords import check_password_strength, count_password_try
 from memoryhub.tokens import new_token, token_sha256
 
 SIGN_IN_LINK_MINUTES = 60
+SESSIONS_SHOWN_MAX = 100
 
 
 def check_sign_in(request: HttpRequest, *, email: str, password: str) -> User | None:
@@ -68,7 +69,7 @@ def use_sign_in_link(token: str) -> User | None:
 
 
 def change_password(user: User, *, current: str | None, new: str) -> User:
-    """Every other session of the person ends. `current` None: a sign-in link has proved who it is.
+    """Every session of the person ends. `current` None: a sign-in link has proved who it is.
 
     Raises: InvalidRequest, RateLimited.
     """
@@ -84,16 +85,53 @@ def _change_password(user_id: UUID, current: str | None, new: str) -> User:
     check_password_strength(new, user)
     user.set_password(new)
     user.save(update_fields=["password"])
-    for membership in Membership.objects.filter(user=user):
-        actor = member_actor(membership)
-        audit.record(AuditAction.PASSWORD_CHANGED, user.wire_id, environment_id=None, actor=actor)
+    BrowserSession.objects.filter(user=user).delete()
+    _record(AuditAction.PASSWORD_CHANGED, user)
     return user
+
+
+@atomic(durable=True)
+def change_name(user_id: UUID, *, name: str) -> User:
+    """What colleagues see beside what the person writes. Raises: InvalidRequest for none."""
+    user = User.objects.select_for_update().get(id=user_id)
+    if not name.strip():
+        raise InvalidRequest("name: Your colleagues see it beside what you write, so it cannot be empty.")
+    if user.name != name:
+        user.name = name
+        user.save(update_fields=["name"])
+        _record(AuditAction.USER_RENAMED, user)
+    return user
+
+
+def _record(action: AuditAction, user: User) -> None:
+    """In each project of the person. Memberships are held, so that a role changed meanwhile refuses nothing of this."""
+    for membership in Membership.objects.select_for_update(no_key=True).filter(user=user).order_by("id"):
+        audit.record(action, user.wire_id, environment_id=None, actor=member_actor(membership))
+
+
+def list_sessions(user: User) -> list[BrowserSession]:
+    """The browsers that are signed in, the last used first."""
+    sessions = BrowserSession.objects.filter(user=user, expire_date__gt=timezone.now())
+    return list(sessions.defer("session_data").order_by("-last_used_at")[:SESSIONS_SHOWN_MAX])
+
+
+@atomic(durable=True)
+def end_session(user_id: UUID, session_key: str) -> None:
+    """Effective for every request that begins after the answer. One that has ended, or is another's: nothing happens."""
+    BrowserSession.objects.filter(user_id=user_id, session_key=session_key).delete()
+
+
+@atomic(durable=True)
+def end_other_sessions(user_id: UUID, *, kept_key: str) -> int:
+    """How many ended."""
+    ended, _ = BrowserSession.objects.filter(user_id=user_id).exclude(session_key=kept_key).delete()
+    return ended
 
 
 @atomic(durable=True)
 def clear_expired() -> int:
     """Remove sessions and sign-in links that let nobody in any more; the number of rows."""
-    sessions, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    sessions, _ = BrowserSession.objects.filter(expire_date__lt=timezone.now()).delete()
     links, _ = SignInLink.objects.filter(expires_at__lt=timezone.now()).delete()
     return sessions + links
 

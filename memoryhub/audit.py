@@ -43,6 +43,7 @@ class AuditAction(StrEnum):
     MEMBER_REMOVED = "member.removed"
     INVITATION_CREATED = "invitation.created"
     INVITATION_REVOKED = "invitation.revoked"
+    USER_RENAMED = "user.renamed"
     PASSWORD_CHANGED = "user.password_changed"
     API_KEY_CREATED = "api_key.created"
     API_KEY_ROTATED = "api_key.rotated"

@@ -5,6 +5,7 @@ Every row of a project carries `project_id`; composite foreign keys (in the migr
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models import Q
 
@@ -102,6 +103,15 @@ class SignInLink(models.Model):
     token_sha256 = models.BinaryField(max_length=32, unique=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+
+
+class BrowserSession(AbstractBaseSession):
+    """A browser that is signed in, or about to be. `session_key` is a digest of its cookie; `browser` says it in words."""
+
+    user = models.ForeignKey(User, models.CASCADE, null=True, related_name="browser_sessions")
+    browser = models.CharField(max_length=64)
+    signed_in_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField()
 
 
 class ApiKey(models.Model):

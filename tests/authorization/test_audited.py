@@ -45,7 +45,7 @@ AUDITED = {
     "memory_versions.restore": AuditAction.MEMORY_RESTORED,
     "redactions.create": AuditAction.TEXT_REDACTED,
 }
-OF_PEOPLE = {AuditAction.MEMBER_JOINED, AuditAction.PASSWORD_CHANGED}
+OF_PEOPLE = {AuditAction.MEMBER_JOINED, AuditAction.PASSWORD_CHANGED, AuditAction.USER_RENAMED}
 WRITING = [operation for operation in documented_operations() if operation.rights.writes]
 
 
@@ -89,7 +89,8 @@ def test_a_planted_change_without_its_audit_row_is_found(
         check_audited(operation, plots.mine)
 
 
-def test_a_person_who_joins_or_changes_a_password_is_noted(plots: Plots) -> None:
+def test_a_person_who_joins_or_changes_a_name_or_password_is_noted(plots: Plots) -> None:
+    accounts.change_name(plots.mine.tenant.owner.id, name="Another")
     accounts.change_password(
         plots.mine.tenant.owner, current="correct horse battery", new="another horse battery"
     )

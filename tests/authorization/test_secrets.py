@@ -162,7 +162,7 @@ def all_rows() -> bytes:
         for table in tables:
             cursor.execute(f'SELECT to_jsonb(t)::text FROM "{table}" t')
             texts += [row[0] for row in cursor.fetchall()]
-    assert "django_session" in tables and len(texts) > 20
+    assert "memoryhub_browsersession" in tables and len(texts) > 20
     return "\n".join(texts).encode()
 
 
@@ -228,7 +228,7 @@ def test_what_the_database_keeps_of_a_session_signs_nobody_in(tenant: Tenant) ->
     assert client.get("/").status_code == 200
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     with connection.cursor() as cursor:
-        cursor.execute("SELECT session_key FROM django_session")
+        cursor.execute("SELECT session_key FROM memoryhub_browsersession")
         stored = [row[0] for row in cursor.fetchall()]
     assert stored and cookie not in stored
     for key in stored:

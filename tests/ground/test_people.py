@@ -2,12 +2,11 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
 from memoryhub import accounts, invitations, projects
-from memoryhub.models import AuditEvent, Membership, SignInLink
+from memoryhub.models import AuditEvent, BrowserSession, Membership, SignInLink
 from tests.world import Caller, Tenant, unused_id
 
 PASSWORD = "a long enough passphrase"
@@ -200,9 +199,9 @@ def test_what_lets_nobody_in_any_more_is_cleared(tenant: Tenant) -> None:
     accounts.clear_expired()
     assert SignInLink.objects.filter(user=tenant.owner).count() == 1
     assert client.get("/").status_code == 200
-    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    BrowserSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
     assert accounts.clear_expired() >= 1
-    assert Session.objects.count() == 0
+    assert BrowserSession.objects.count() == 0
 
 
 def test_a_sign_in_link_lets_one_choose_a_forgotten_password_once(tenant: Tenant) -> None:

@@ -79,7 +79,7 @@ class TalkativeHub(RunningHub):
         file.unlink(missing_ok=True)
         self._run(sys.executable, "manage.py", "backup", str(file))
         sql = self._run(str(find_postgres_folder() / "pg_restore"), "--file=-", str(file))
-        assert b"COPY public.django_session" in sql and b"COPY public.stores_memoryversion" in sql
+        assert b"COPY public.memoryhub_browsersession" in sql and b"COPY public.stores_memoryversion" in sql
         return sql
 
     def _run(self, *command: str) -> bytes:

@@ -15,12 +15,12 @@ from tests.world import Caller, Tenant
 type Way = Callable[[str], bool]
 """Whether somebody who presents this gets in."""
 
-# Of the tenant's own rows: other tests leave theirs. A session names nobody outside its sealed text.
+# Of the tenant's own rows: other tests leave theirs.
 CREDENTIAL_TABLES = {
     "memoryhub_apikey": "project_id = %(project)s",
     "memoryhub_signinlink": "user_id = %(owner)s",
     "memoryhub_invitation": "project_id = %(project)s",
-    "django_session": "%(project)s IS NOT NULL",
+    "memoryhub_browsersession": "user_id = %(owner)s",
 }
 
 

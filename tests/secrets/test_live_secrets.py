@@ -152,7 +152,7 @@ def mistakes(day: Day, invitation: str) -> None:
     with day.hub.without_table("stores_memorystore"), day.hub.without_table("memoryhub_invitation"):
         day.note(call("GET", "/v1/memory_stores"))
         day.note(anybody.get(f"/invitations/{invitation}"))
-    with day.hub.without_table("django_session"):
+    with day.hub.without_table("memoryhub_browsersession"):
         day.note(anybody.post("/sign-in", form))
     with day.hub.without_table("memoryhub_apikey"):
         day.note(call("GET", "/v1/memory_stores"))

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.sessions.backends.base import UpdateError
-from django.contrib.sessions.models import Session
-from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from memoryhub import accounts
+from memoryhub.models import BrowserSession
 from memoryhub.session_store import SessionStore, stored_key
 from tests.browsers import SESSION_COOKIE
 from tests.world import Tenant
@@ -42,7 +42,9 @@ def test_a_cookie_that_was_there_before_signing_in_is_worth_nothing_after(tenant
     client.post("/sign-in", {"email": tenant.owner.email, "password": PASSWORD})
     assert cookie_of(client) != store.session_key
     assert is_let_in(cookie_of(client)) and not is_let_in(str(store.session_key))
-    assert list(Session.objects.values_list("session_key", flat=True)) == [stored_key(cookie_of(client))]
+    assert list(BrowserSession.objects.values_list("session_key", flat=True)) == [
+        stored_key(cookie_of(client))
+    ]
 
 
 def test_a_changed_password_gives_a_new_cookie_and_ends_every_other(tenant: Tenant) -> None:
@@ -56,11 +58,13 @@ def test_a_changed_password_gives_a_new_cookie_and_ends_every_other(tenant: Tena
 
 def test_an_expired_session_is_over_and_is_cleared_alone(tenant: Tenant) -> None:
     expired, lasting = sign_in(tenant), sign_in(tenant)
-    of_expired = Session.objects.filter(session_key=stored_key(cookie_of(expired)))
+    of_expired = BrowserSession.objects.filter(session_key=stored_key(cookie_of(expired)))
     assert of_expired.update(expire_date=timezone.now() - timedelta(seconds=1)) == 1
     assert not is_let_in(cookie_of(expired)) and is_let_in(cookie_of(lasting))
-    call_command("clearsessions")
-    assert list(Session.objects.values_list("session_key", flat=True)) == [stored_key(cookie_of(lasting))]
+    accounts.clear_expired()
+    assert list(BrowserSession.objects.values_list("session_key", flat=True)) == [
+        stored_key(cookie_of(lasting))
+    ]
 
 
 def test_a_page_that_was_under_way_does_not_bring_an_ended_session_back(tenant: Tenant) -> None:
@@ -71,7 +75,7 @@ def test_a_page_that_was_under_way_does_not_bring_an_ended_session_back(tenant: 
     under_way["message"] = "late"
     with pytest.raises(UpdateError):
         under_way.save()
-    assert not is_let_in(str(under_way.session_key)) and Session.objects.count() == 0
+    assert not is_let_in(str(under_way.session_key)) and BrowserSession.objects.count() == 0
 
 
 def test_a_cookie_of_the_visitors_own_making_becomes_no_session(tenant: Tenant) -> None:
