@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.db.models import Q
+
 from memoryhub import ids
 from memoryhub.actors import Actor
 from memoryhub.models import ApiKey, User
+
+FOUND_MAX = 100
 
 
 def name_actors(actor_ids: Iterable[str], *, actor: Actor) -> dict[str, str]:
@@ -16,6 +20,20 @@ def name_actors(actor_ids: Iterable[str], *, actor: Actor) -> dict[str, str]:
     named = {user.wire_id: user.name for user in people.only("id", "name")}
     named |= {key.wire_id: key.name for key in api_keys.only("id", "name")}
     return {wire_id: name for wire_id, name in named.items() if name}
+
+
+def find_actors(text: str, *, actor: Actor) -> tuple[str, ...]:
+    """The wire ids of those in the project who have this name or address, or this id, whether they are there or not."""
+    text = text.strip()
+    if ids.from_wire(text.partition("_")[0], text) is not None:
+        return (text,)
+    members = User.objects.filter(memberships__project_id=actor.project_id)
+    people = members.filter(Q(name__iexact=text) | Q(email__iexact=text)).order_by("id")
+    api_keys = ApiKey.objects.filter(project_id=actor.project_id, name__iexact=text).order_by("-id")
+    return (
+        *(person.wire_id for person in people.only("id")[:FOUND_MAX]),
+        *(key.wire_id for key in api_keys.only("id")[:FOUND_MAX]),
+    )
 
 
 def _keys(prefix: str, wire_ids: set[str]) -> list[UUID]:

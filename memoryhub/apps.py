@@ -9,3 +9,12 @@ class MemoryHubConfig(AppConfig):
     def ready(self) -> None:
         import memoryhub.celery  # makes it the current Celery application
         import memoryhub.checks  # noqa: F401 - registers the system checks
+        from memoryhub.ground_subjects import GROUND_SUBJECTS
+        from memoryhub.rooms import Room, register_room
+        from memoryhub.subjects import register_subjects
+
+        for prefix, find in GROUND_SUBJECTS.items():
+            register_subjects(prefix, find)
+        register_room(Room("Keys", "keys", "api_keys.list", group="administration"))
+        register_room(Room("People", "people", "members.list", group="administration"))
+        register_room(Room("Audit", "audit", "audit_events.list", group="administration"))

@@ -18,10 +18,11 @@ EXPORT_ROWS_MAX = 100_000
 
 @dataclass(frozen=True, slots=True)
 class EventFilters:
-    """What a list shows; None does not restrict."""
+    """What a list shows; None does not restrict. `actor_ids`: any of them."""
 
     action: str | None = None
     actor_id: str | None = None
+    actor_ids: tuple[str, ...] | None = None
     subject_id: str | None = None
     environment: str | None = None
     created_from: datetime | None = None
@@ -47,6 +48,7 @@ def _conditions(filters: EventFilters, actor: Actor) -> dict[str, Any]:
     wanted = {
         "action": filters.action,
         "actor_id": filters.actor_id,
+        "actor_id__in": filters.actor_ids,
         "subject_id": filters.subject_id,
         "environment_id": actor.environment_id,
         "created_at__gte": filters.created_from,

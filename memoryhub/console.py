@@ -1,11 +1,11 @@
-"""The console's ground floor: sign in and out, the home page, the overview, the own password, invitations."""
+"""The console's ground floor: sign in and out, the home page, the overview, invitations."""
 
 from urllib.parse import urlsplit, urlunsplit
 
-from django.contrib import messages
-from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -13,16 +13,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub import accounts, invitations
 from memoryhub.actors import Actor
+from memoryhub.browsers import describe_browser
 from memoryhub.errors import Conflict, InvalidRequest, NotFound, RateLimited
-from memoryhub.forms import AcceptInvitationForm, PasswordForm, SignInForm
+from memoryhub.forms import AcceptInvitationForm, SignInForm
 from memoryhub.models import User
 from memoryhub.pages import PageRequest, list_memberships, page, person, sentence, signed_in
+from memoryhub.session_store import BROWSER, SIGNED_IN_AT, SIGNED_IN_BY_LINK
 from memoryhub.themes import keep_theme
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-SIGNED_IN_BY_LINK = (
-    "signed_in_by_link"  # in the session: a link lets one choose a password that was forgotten
-)
 
 
 def safe_next(request: HttpRequest) -> str:
@@ -45,6 +44,13 @@ def own_path(wanted: str) -> str:
     return wanted if is_ours and wanted.startswith("/") else "/"
 
 
+def begin_session(request: HttpRequest, user: User) -> None:
+    """With a new key, whatever cookie the browser brought along."""
+    login(request, user, backend=BACKEND)
+    request.session[BROWSER] = describe_browser(request.headers.get("User-Agent", ""))
+    request.session[SIGNED_IN_AT] = timezone.now().isoformat()
+
+
 @never_cache
 @sensitive_post_parameters("password")
 def sign_in(request: HttpRequest) -> HttpResponse:
@@ -58,7 +64,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             form.add_error(None, error.message)
             user = None
         if user is not None:
-            login(request, user, backend=BACKEND)  # gives the session a new key
+            begin_session(request, user)
             return redirect(safe_next(request))
         if not form.errors:
             form.add_error(None, "This address and password do not belong together.")
@@ -74,7 +80,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         user = accounts.use_sign_in_link(token)
         if user is not None:
-            login(request, user, backend=BACKEND)
+            begin_session(request, user)
             request.session[SIGNED_IN_BY_LINK] = True
             return redirect("home" if user.has_usable_password() else "password")
     is_open = request.method != "POST" and accounts.is_link_open(token)
@@ -114,27 +120,6 @@ def overview(request: PageRequest, *, actor: Actor) -> HttpResponse:
     return render(request, "memoryhub/overview.html", {"panels": panels})
 
 
-@signed_in
-@sensitive_post_parameters("current", "new")
-def password(request: HttpRequest) -> HttpResponse:
-    user = person(request)
-    by_link = request.session.get(SIGNED_IN_BY_LINK, False)
-    form = PasswordForm(request.POST or None, asks_current=not by_link)
-    if request.method == "POST" and form.is_valid():
-        try:
-            changed = accounts.change_password(
-                user, current=form.cleaned_data.get("current"), new=form.cleaned_data["new"]
-            )
-        except (InvalidRequest, RateLimited) as error:
-            form.add_error("current" if error.error_code == "wrong_password" else "new", sentence(error))
-        else:
-            request.session.pop(SIGNED_IN_BY_LINK, None)
-            update_session_auth_hash(request, changed)
-            messages.success(request, "Your password is changed. Every other session of yours has ended.")
-            return redirect("home")
-    return render(request, "memoryhub/password.html", {"form": form}, status=400 if form.errors else 200)
-
-
 @never_cache
 @sensitive_post_parameters("password")
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
@@ -148,7 +133,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         except (InvalidRequest, NotFound, Conflict, RateLimited) as error:
             form.add_error("password", sentence(error))
         else:
-            login(request, user, backend=BACKEND)
+            begin_session(request, user)
             return redirect("home")
     return render(
         request,

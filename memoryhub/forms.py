@@ -1,11 +1,18 @@
 """The forms of the console's ground floor. They check shape; rules live in the verbs."""
 
+import re
 from typing import Any, ClassVar
 
 from django import forms
+from django.http import QueryDict
 from rest_framework.serializers import ValidationError
 
+from memoryhub.actors import Actor
+from memoryhub.errors import HubError
 from memoryhub.fields import StrictSerializer
+from memoryhub.promised_ids import find_promised, promise_id
+
+_NAMED = re.compile(r"([a-z_]+): (.+)", re.DOTALL)
 
 
 class ShapedForm(forms.Form):
@@ -16,8 +23,12 @@ class ShapedForm(forms.Form):
 
     shape: ClassVar[type[StrictSerializer]]
 
+    def shape_values(self) -> dict[str, Any]:
+        """What the shape is given. A form whose fields look otherwise than the API's says here how they are read."""
+        return self.cleaned_data
+
     def clean(self) -> dict[str, Any]:
-        values = {name: _plain_lines(value) for name, value in self.cleaned_data.items()}
+        values = {name: _plain_lines(value) for name, value in self.shape_values().items()}
         try:
             return dict(self.shape(context={"is_query": False}).run_validation(values))
         except ValidationError as error:
@@ -28,9 +39,41 @@ class ShapedForm(forms.Form):
         return values
 
 
+class IssuingForm(ShapedForm):
+    """Issues what is shown once, under an id that it was promised. `issues`: the prefix of the id."""
+
+    issues: ClassVar[str]
+    promise = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, data: QueryDict | None, *, actor: Actor, **options: Any) -> None:
+        sent = find_promised(self.issues, data.get("promise", ""), actor) if data else None
+        promise = promise_id(self.issues, actor)
+        if data and sent is None:
+            data = data.copy()
+            data["promise"] = promise
+        super().__init__(data, **options)
+        self.fields["promise"].initial = promise
+        self.promised_id = sent
+
+    def shape_values(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cleaned_data.items() if name != "promise"}
+
+    def clean(self) -> dict[str, Any]:
+        if self.promised_id is None:
+            self.add_error(None, "This form was not complete. Look through it, and send it again.")
+        return super().clean()
+
+
 def _plain_lines(value: Any) -> Any:
     """Browsers send the lines of a textarea with CR LF."""
     return value.replace("\r\n", "\n") if isinstance(value, str) else value
+
+
+def add_refusal(form: forms.Form, error: HubError) -> None:
+    """What a verb refused, beside its field: a message that is about one begins with its name."""
+    named = _NAMED.fullmatch(error.message)
+    field, sentence = named.groups() if named else (None, error.message)
+    form.add_error(field if field in form.fields else None, sentence)
 
 
 class SignInForm(forms.Form):
@@ -70,6 +113,16 @@ class PasswordForm(forms.Form):
         super().__init__(*args, **kwargs)
         if not asks_current:
             del self.fields["current"]
+
+
+class NameForm(forms.Form):
+    name = forms.CharField(
+        label="Your name",
+        max_length=255,
+        help_text="Your colleagues see it beside what you write.",
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+        error_messages={"required": "Your colleagues see it beside what you write, so it cannot be empty."},
+    )
 
 
 class AcceptInvitationForm(forms.Form):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -26,6 +27,8 @@ from memoryhub.tokens import new_token, token_sha256
 INVITATION_DAYS = 7
 INVITATIONS_MAX = 200
 
+type InvitationState = Literal["open", "accepted", "revoked", "expired"]
+
 
 @dataclass(frozen=True, slots=True)
 class IssuedInvitation:
@@ -36,13 +39,21 @@ class IssuedInvitation:
 
 
 @atomic(durable=True)
-def create_invitation(*, email: str, role: str, actor: Actor) -> IssuedInvitation:
-    """Raises: InvalidRequest for a bad address or a full project, Conflict for somebody who is a member already."""
+def create_invitation(
+    *, email: str, role: str, invitation_id: UUID | None = None, actor: Actor
+) -> IssuedInvitation:
+    """`invitation_id`: the id promised to a form.
+
+    Raises: InvalidRequest for a bad address or a full project, Conflict for somebody who is a member already, or when the
+    id was used.
+    """
     email = _check_email(email)
     tenancy.lock_project(actor.project_id)
+    if invitation_id is not None and Invitation.objects.filter(id=invitation_id).exists():
+        raise Conflict("This form has made its invitation already.", error_code="already_issued")
     if Membership.objects.filter(project_id=actor.project_id, user__email=email).exists():
         raise Conflict(
-            "This person is a member already; change their role instead.", error_code="member_exists"
+            "email: This person is a member already; change their role instead.", error_code="member_exists"
         )
     require_member_room(actor.project_id)
     if _open_invitations().filter(project_id=actor.project_id).count() >= INVITATIONS_MAX:
@@ -51,6 +62,7 @@ def create_invitation(*, email: str, role: str, actor: Actor) -> IssuedInvitatio
         )
     token = new_token()
     invitation = Invitation.objects.create(
+        id=invitation_id or ids.new_id(),
         project_id=actor.project_id,
         email=email,
         role=role,
@@ -86,6 +98,14 @@ def list_invitations(page: ListRequest, *, actor: Actor) -> Page[Invitation]:
     if position is not None:
         invitations = invitations.filter(id__lt=UUID(hex=position[0]))
     return cut_page(list(invitations.order_by("-id")[: page.limit + 1]), page, lambda row: [row.id.hex])
+
+
+def state_of(invitation: Invitation) -> InvitationState:
+    if invitation.accepted_at is not None:
+        return "accepted"
+    if invitation.revoked_at is not None:
+        return "revoked"
+    return "open" if invitation.expires_at > timezone.now() else "expired"
 
 
 def get_invitation(invitation_id: str, *, actor: Actor) -> Invitation:

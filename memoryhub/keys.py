@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +17,7 @@ from memoryhub import audit, ids, store_access, tenancy
 from memoryhub.actors import Actor, StoreAccess
 from memoryhub.audit import AuditAction
 from memoryhub.digests import are_equal
-from memoryhub.errors import AuthenticationFailed, InvalidRequest, NotFound
+from memoryhub.errors import AuthenticationFailed, Conflict, InvalidRequest, NotFound
 from memoryhub.models import ApiKey, Environment
 from memoryhub.operations import SCOPES
 from memoryhub.pagination import ListRequest, Page, cut_page
@@ -25,6 +26,8 @@ from memoryhub.tokens import new_token, token_sha256
 
 KEY_OVERLAP_SECONDS_MAX = 7 * 86_400
 LAST_USED_GRAIN = timedelta(seconds=60)
+# `ending`: it was rotated and works until `revoked_at`.
+type KeyState = Literal["valid", "ending", "expired", "revoked"]
 _KEY = re.compile(r"mh_([0-9a-f]{32})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
@@ -71,13 +74,16 @@ def create_key(
     scopes: list[str],
     stores: Mapping[UUID, StoreAccess] | None = None,
     expires_at: datetime | None = None,
+    key_id: UUID | None = None,
     actor: Actor,
 ) -> IssuedKey:
     """A key for the environment named; none named: as far as the caller's own credential reaches.
 
-    Raises: NotFound for a foreign environment or store; InvalidRequest for scopes that do not go together, or a full
-    project.
+    `key_id`: the id promised to a form. Raises: NotFound for a foreign environment or store; InvalidRequest for scopes
+    that do not go together, a time that has passed, or a full project; Conflict when the id was used.
     """
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidRequest("expires_at: This time has passed. Choose a later one, or none.")
     environment_id = actor.environment_id
     if environment is not None:
         environment_id = tenancy.get_environment(environment, actor=actor).id
@@ -89,6 +95,7 @@ def create_key(
         scopes=scopes,
         stores=stores,
         expires_at=expires_at,
+        key_id=key_id,
         actor=actor,
     )
 
@@ -101,11 +108,14 @@ def issue_key(
     stores: Mapping[UUID, StoreAccess] | None = None,
     expires_at: datetime | None = None,
     replaced: ApiKey | None = None,
+    key_id: UUID | None = None,
     actor: Actor,
 ) -> IssuedKey:
     """The step of `create_key`: in the caller's transaction. A key that is `replaced` by it does not count."""
     _check_scopes(scopes, environment_id, stores)
     tenancy.lock_project(actor.project_id)
+    if key_id is not None and ApiKey.objects.filter(id=key_id).exists():
+        raise Conflict("This form has made its key already.", error_code="already_issued")
     live = ApiKey.objects.filter(project_id=actor.project_id).filter(
         Q(revoked_at=None) | Q(revoked_at__gt=timezone.now())
     )
@@ -117,6 +127,7 @@ def issue_key(
         )
     secret = new_token()
     key = ApiKey.objects.create(
+        id=key_id or ids.new_id(),
         project_id=actor.project_id,
         environment=Environment.objects.get(id=environment_id) if environment_id else None,
         name=name,
@@ -160,6 +171,13 @@ def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
         keys = keys.filter(id__lt=UUID(hex=position[0]))
     rows = list(keys.select_related("environment").order_by("-id")[: page.limit + 1])
     return cut_page(rows, page, lambda key: [key.id.hex])
+
+
+def state_of(key: ApiKey) -> KeyState:
+    now = timezone.now()
+    if key.revoked_at is not None:
+        return "revoked" if key.revoked_at <= now else "ending"
+    return "expired" if key.expires_at is not None and key.expires_at <= now else "valid"
 
 
 def get_key(key_id: str, *, actor: Actor) -> ApiKey:

@@ -7,10 +7,10 @@ import structlog
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from memoryhub import ids, metrics
-from memoryhub.problems import is_api_path
+from memoryhub.problems import is_api_path, method_refused
 from memoryhub.request_context import set_request_id
 
 type GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -73,6 +73,19 @@ class _ConsoleOnly:
             return passed
         answer: HttpResponse = super().__call__(request)  # type: ignore[misc]
         return answer
+
+
+class ConsoleMethodMiddleware:
+    """Gives a page to the answer of a method that a URL of the console does not take: Django's own is empty."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and not is_api_path(request.path):
+            return method_refused(request, response["Allow"])
+        return response
 
 
 class ConsoleSessionMiddleware(_ConsoleOnly, SessionMiddleware): ...

@@ -1,26 +1,32 @@
 """The one table of rights: operation x scope. Checks, tests and the docs page are made from it.
 
 A credential carries scopes; a person's role is a set of scopes. An operation is allowed when the two share one.
-
-| scope  | what it is for                                                              |
-|--------|-----------------------------------------------------------------------------|
-| admin  | everything in its environment; with no environment, everything in the project |
-| host   | the trusted application: writes memory for its users                         |
-| review | decides what becomes reviewed memory                                         |
-| agent  | one agent: the stores named on the key, nothing else                         |
-| worker | the routes of the work queue, nothing else                                   |
-| read   | looks, changes nothing                                                       |
 """
 
 from dataclasses import dataclass
 
-SCOPES = ("admin", "host", "review", "agent", "worker", "read")
+# What each scope is for.
+SCOPE_PURPOSES = {
+    "admin": "everything in its environment; a key of the whole project: everything in the project",
+    "host": "the trusted application: writes memory for its users",
+    "review": "decides what becomes reviewed memory",
+    "agent": "one agent: the stores named on the key, with the access named there, and nothing else",
+    "worker": "the routes of the work queue, and nothing else",
+    "read": "looks, and changes nothing",
+}
+SCOPES = tuple(SCOPE_PURPOSES)
 
 ROLES: dict[str, frozenset[str]] = {
     "owner": frozenset({"admin", "host", "review", "read"}),
     "developer": frozenset({"host", "read"}),
     "reviewer": frozenset({"review", "read"}),
     "viewer": frozenset({"read"}),
+}
+ROLE_PURPOSES = {
+    "owner": "everything in the project",
+    "developer": "reads and writes memory",
+    "reviewer": "reads memory, and decides what becomes reviewed memory",
+    "viewer": "reads",
 }
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, cast
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -24,7 +26,7 @@ from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
 from memoryhub.problems import answer_page
 from memoryhub.rooms import Room, list_rooms
 
-type View = Callable[..., HttpResponse]
+type View = Callable[..., HttpResponseBase]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,13 @@ class Place:
 
     def url(self, url_name: str, **ids_of: str) -> str:
         """Of another page of the same environment."""
-        where = {"project_id": self.project.wire_id, "environment": self.environment.name}
+        return self.url_in(None, url_name, **ids_of)
+
+    def url_in(self, environment_id: UUID | None, url_name: str, **ids_of: str) -> str:
+        """Of a page of another environment of the project; None: of this one."""
+        environments = self.project.environments.all()
+        named = next((one.name for one in environments if one.id == environment_id), self.environment.name)
+        where = {"project_id": self.project.wire_id, "environment": named}
         return reverse(url_name, kwargs=where | ids_of)
 
     def may(self, operation: str) -> bool:
@@ -69,7 +77,7 @@ def signed_in(view: View) -> View:
 
     @never_cache
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if isinstance(request.user, User):
             return answer_dialog(request, view(request, *args, **kwargs))
         response = redirect("sign-in")
@@ -80,7 +88,7 @@ def signed_in(view: View) -> View:
     return guarded
 
 
-def answer_dialog(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def answer_dialog(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """A dialog's script cannot see where a redirect leads, so it is told, and goes there itself."""
     if "Hub-Dialog" not in request.headers or response.status_code != 302:
         return response
@@ -89,36 +97,43 @@ def answer_dialog(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return told
 
 
-def page(name: str) -> Callable[[View], View]:
-    """A page of one environment, for those whose role allows the operation. The view gets `actor`."""
+def page(name: str, *, of_project: bool = False) -> Callable[[View], View]:
+    """A page of one environment, for those whose role allows the operation. The view gets `actor`.
+
+    `of_project`: the page is about the whole project, as far as the person's role reaches.
+    """
     operation = OPERATIONS[name]
+    whole_project = of_project or operation.whole_project
 
     def decorate(view: View) -> View:
         @signed_in
         @wraps(view)
-        def placed(request: HttpRequest, project_id: str, environment: str, **ids_of: str) -> HttpResponse:
+        def placed(
+            request: HttpRequest, project_id: str, environment: str, **ids_of: str
+        ) -> HttpResponseBase:
             request.hub_operation = f"console.{name}"  # type: ignore[attr-defined]  # for logs and metrics
             try:
-                place = find_place(person(request), project_id, environment, operation)
+                place = find_place(person(request), project_id, environment, whole_project)
                 cast(PageRequest, request).place = place
                 require_right(place, operation)
                 return view(request, **ids_of, actor=place.actor)
             except HubError as error:
                 return answer_page(request, error)
 
+        placed.hub_page = operation  # type: ignore[attr-defined]  # for tests of the table of rights
         return placed
 
     return decorate
 
 
-def find_place(user: User, project_id: str, environment: str, operation: Operation) -> Place:
+def find_place(user: User, project_id: str, environment: str, whole_project: bool) -> Place:
     """Raises: NotFound."""
     memberships = list_memberships(user)
     key = ids.from_wire(ids.PROJECT, project_id)
     for membership in memberships:
         for candidate in membership.project.environments.all():
             if membership.project_id == key and candidate.name == environment:
-                limit = None if operation.whole_project else candidate.id
+                limit = None if whole_project else candidate.id
                 actor = replace(member_actor(membership), environment_id=limit)
                 return Place(membership, candidate, memberships, actor)
     raise NotFound

@@ -165,9 +165,21 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = failure if isinstance(failure, Exception) else RuntimeError("unknown failure")
     if is_api_path(request.path):
         return answer_exception(error)
-    translated = translate(error) or Unavailable("The hub failed; the request id finds the cause in its log.")
+    translated = translate(error)
     log.error("bug", exc_info=error)
-    return _page(request, translated, 503 if isinstance(translate(error), Unavailable) else 500)
+    return _page(
+        request,
+        translated or Unavailable("The hub failed; the request id finds the cause in its log."),
+        503 if isinstance(translated, Unavailable) else 500,
+    )
+
+
+def method_refused(request: HttpRequest, allowed: str) -> HttpResponse:
+    """The page of a method that a console URL does not take."""
+    error = MethodNotAllowed(request.method or "", [name.strip() for name in allowed.split(",")])
+    response = answer_page(request, error)
+    response["Allow"] = allowed
+    return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -188,10 +200,37 @@ def answer_page(request: HttpRequest, error: HubError) -> HttpResponse:
     return _page(request, error, error_body(error)[0])
 
 
+# status -> (heading, what to do about it)
+PAGES: dict[int, tuple[str, str]] = {
+    400: ("The request could not be read", "Go back, and try it again from the page you came from."),
+    403: ("This was refused", ""),
+    404: (
+        "There is no such page",
+        "It was never there, was deleted, or belongs to a project that you do not belong to.",
+    ),
+    405: (
+        "This page cannot be asked for in this way",
+        "Go back, and use the buttons of the page you came from.",
+    ),
+    409: ("Somebody else came first", "Go back, reload the page and look at what changed."),
+    412: ("Somebody else came first", "Go back, reload the page and look at what changed."),
+    413: ("That is too large", "Go back: what you typed is still there. Shorten it, or send less at once."),
+    429: ("Too many tries", "Wait a moment, then try again."),
+    503: ("Not possible at the moment", "Wait a moment, then reload the page."),
+}
+BROKEN = (
+    "Something broke",
+    "Try it again. If it happens twice, give the request id to whoever runs the hub.",
+)
+
+
 def _page(request: HttpRequest, error: HubError, status: int) -> HttpResponse:
-    return render(
-        request,
-        "memoryhub/problem.html",
-        {"status": status, "error": error, "request_id": current_request_id()},
-        status=status,
-    )
+    heading, advice = PAGES.get(status, BROKEN)
+    facts = {
+        "status": status,
+        "heading": heading,
+        "advice": advice,
+        "error": error,
+        "request_id": current_request_id(),
+    }
+    return render(request, "memoryhub/problem.html", facts, status=status)

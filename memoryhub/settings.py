@@ -48,7 +48,6 @@ BEHIND_TLS = BASE_URL.startswith("https://")
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
@@ -59,15 +58,17 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "memoryhub.middleware.RequestMiddleware",
-    "memoryhub.middleware.HostMiddleware",
+    # above all that may refuse a request, so that refusals carry the headers too
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryhub.middleware.HostMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.ConsoleSessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "memoryhub.middleware.ConsoleUserMiddleware",
     "memoryhub.middleware.ConsoleMessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryhub.middleware.ConsoleMethodMiddleware",
 ]
 ROOT_URLCONF = "memoryhub.urls"
 WSGI_APPLICATION = "memoryhub.wsgi.application"

@@ -16,10 +16,30 @@ KEY_STORES_MAX = 100
 type CountStores = Callable[[UUID, list[UUID]], int]
 _count_stores: list[CountStores] = []
 
+type ListStores = Callable[[UUID, int], list[tuple[UUID, str]]]
+type NameStores = Callable[[UUID, list[UUID]], dict[UUID, str]]
+_list_stores: list[ListStores] = []
+_name_stores: list[NameStores] = []
+
 
 def register_store_count(count: CountStores) -> None:
     """`count(environment_id, store_ids)`: how many of them are stores of that environment."""
     _count_stores.append(count)
+
+
+def register_store_names(newest: ListStores, name: NameStores) -> None:
+    """`newest(environment_id, limit)`: [(id, name)]; `name(project_id, store_ids)`: the names of those that are there."""
+    _list_stores.append(newest)
+    _name_stores.append(name)
+
+
+def newest_stores(environment_id: UUID, limit: int) -> list[tuple[UUID, str]]:
+    """The stores that an agent's key could name, newest first."""
+    return [store for newest in _list_stores for store in newest(environment_id, limit)][:limit]
+
+
+def name_stores(project_id: UUID, store_ids: list[UUID]) -> dict[UUID, str]:
+    return {key: named for name in _name_stores for key, named in name(project_id, store_ids).items()}
 
 
 def read_grants(items: list[dict[str, Any]] | None) -> dict[UUID, StoreAccess] | None:

@@ -51,6 +51,19 @@ def count_stores(environment_id: UUID, store_ids: list[UUID]) -> int:
     return MemoryStore.objects.filter(environment_id=environment_id, id__in=store_ids).count()
 
 
+def newest_stores(environment_id: UUID, limit: int) -> list[tuple[UUID, str]]:
+    """Those that can still be written."""
+    stores = MemoryStore.objects.filter(environment_id=environment_id, archived_at=None).order_by(
+        "-created_at", "-id"
+    )
+    return list(stores.values_list("id", "name")[:limit])
+
+
+def name_stores(project_id: UUID, store_ids: list[UUID]) -> dict[UUID, str]:
+    stores = MemoryStore.objects.filter(project_id=project_id, id__in=store_ids)
+    return dict(stores.values_list("id", "name"))
+
+
 def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
     """Raises: NotFound."""
     return _get(visible_stores(actor), store_id)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memoryhub.operations import OPERATIONS, ROLES, SCOPES, Operation
+from memoryhub.operations import OPERATIONS, ROLES, SCOPE_PURPOSES, SCOPES, Operation
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "permissions.md"
 OPENING = """# Permissions
@@ -11,14 +11,7 @@ Who may do what: the scopes of keys, the roles of people, and every operation. A
 is allowed when it names one of them. This page is made from the table that the hub itself checks; [Keys and
 people](keys-and-people.md) shows how keys are made and people invited.
 
-| scope | what it is for |
-|---|---|
-| `admin` | everything in its environment; a key of the whole project: everything in the project |
-| `host` | the trusted application: writes memory for its users |
-| `review` | decides what becomes reviewed memory |
-| `agent` | one agent: the stores named on the key, with the access named there, and nothing else |
-| `worker` | the routes of the work queue, and nothing else |
-| `read` | looks, and changes nothing |
+{scopes}
 
 A key belongs to one environment or to the whole project. What lies outside, and for an agent every store its key
 does not name, does not exist for it: the answer is 404, the same as for an id that never was. Inside, what no scope of the
@@ -30,7 +23,12 @@ frozen, are answered with 403.
 
 
 def page() -> str:
-    return "\n".join([OPENING, *_roles(), "", *_operations(), ""])
+    return "\n".join([OPENING.format(scopes="\n".join(_scopes())), *_roles(), "", *_operations(), ""])
+
+
+def _scopes() -> list[str]:
+    rows = [f"| `{scope}` | {purpose} |" for scope, purpose in SCOPE_PURPOSES.items()]
+    return ["| scope | what it is for |", "|---|---|", *rows]
 
 
 def _roles() -> list[str]:

@@ -72,6 +72,13 @@ def moment(value: datetime) -> SafeString:
     return format_html('<time datetime="{}" title="{}" data-ago>{}</time>', exact, shown, time_ago(value))
 
 
+@register.simple_tag
+def instant(value: datetime) -> SafeString:
+    """A time to plan by, such as an expiry: exact to the minute."""
+    exact = clock.to_wire(value)
+    return format_html('<time datetime="{}">{} UTC</time>', exact, f"{exact[:10]} {exact[11:16]}")
+
+
 def time_ago(value: datetime) -> str:
     seconds = (timezone.now() - value).total_seconds()
     for least, one, noun in _SPANS:

@@ -5,6 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryhub import keys
+from memoryhub.models import ApiKey
 from tests.authorization.attempts import Attempt, attempt_on
 from tests.authorization.conftest import Plots
 from tests.authorization.plots import Plot
@@ -34,9 +35,8 @@ def presented(plots: Plots) -> dict[str, str]:
     tenant = plots.mine.tenant
     revoked = keys.create_key(environment="development", name="revoked", scopes=["admin"], actor=tenant.actor)
     keys.revoke_key(revoked.key.wire_id, actor=tenant.actor)
-    expired = keys.create_key(
-        environment="development", name="old", scopes=["admin"], expires_at=timezone.now(), actor=tenant.actor
-    )
+    expired = keys.create_key(environment="development", name="old", scopes=["admin"], actor=tenant.actor)
+    ApiKey.objects.filter(id=expired.key.id).update(expires_at=timezone.now())
     return {
         "admin": tenant.key,
         "other": tenant.production_key,

@@ -32,8 +32,24 @@ CONSOLE_ROUTES = {
     "/",
     "/sign-out",
     "/account/theme",
+    "/account",
     "/account/password",
+    "/account/sessions/end-others",
+    "/account/sessions/{session_key}/end",
     ENVIRONMENT,
+    f"{ENVIRONMENT}/keys",
+    f"{ENVIRONMENT}/keys/new",
+    ENVIRONMENT + "/keys/{key_id}",
+    ENVIRONMENT + "/keys/{key_id}/rotate",
+    ENVIRONMENT + "/keys/{key_id}/revoke",
+    f"{ENVIRONMENT}/people",
+    ENVIRONMENT + "/people/{member_id}/role",
+    ENVIRONMENT + "/people/{member_id}/remove",
+    f"{ENVIRONMENT}/people/invitations",
+    f"{ENVIRONMENT}/people/invitations/new",
+    ENVIRONMENT + "/people/invitations/{invitation_id}/revoke",
+    f"{ENVIRONMENT}/audit",
+    f"{ENVIRONMENT}/audit/export",
     f"{ENVIRONMENT}/stores",
     f"{ENVIRONMENT}/stores/new",
     STORE,
@@ -120,7 +136,17 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
         environment="development", name="Notes", description="", metadata={}, actor=tenant.actor
     )
     ids_of = {"project_id": tenant.project.wire_id, "environment": "development", "store_id": store.wire_id}
-    answer = Client().get(url.format(**ids_of, memory_id="mem_any", version_id="memver_any"))
+    answer = Client().get(
+        url.format(
+            **ids_of,
+            memory_id="mem_any",
+            version_id="memver_any",
+            key_id="apikey_any",
+            member_id="mship_any",
+            invitation_id="inv_any",
+            session_key="any",
+        )
+    )
     assert answer.status_code in (302, 405), answer.status_code
     assert answer.status_code == 405 or answer["Location"].startswith("/sign-in")
     assert tenant.project.name.encode() not in answer.content

@@ -1,6 +1,8 @@
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
+import time_machine
+from django.utils import timezone
 
 from memoryhub.models import ApiKey, AuditEvent
 from tests.world import Caller, Tenant, unused_id
@@ -60,9 +62,18 @@ def test_a_revoked_key_is_refused_at_the_next_request(tenant: Tenant) -> None:
 
 
 def test_an_expired_key_is_refused(tenant: Tenant) -> None:
-    past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
-    made = tenant.call()("POST", "/v1/api_keys", {"name": "old", "scopes": ["read"], "expires_at": past}).body
+    made = tenant.call()("POST", "/v1/api_keys", {"name": "old", "scopes": ["read"]}).body
+    assert Caller(made["key"])("GET", "/v1/memory_stores").status == 200
+    ApiKey.objects.filter(name="old").update(expires_at=timezone.now())
     assert Caller(made["key"])("GET", "/v1/memory_stores").status == 401
+
+
+def test_a_key_cannot_be_made_with_an_expiry_that_has_passed(tenant: Tenant) -> None:
+    now = timezone.now()
+    with time_machine.travel(now, tick=False):
+        for expires_at, status in ((now, 400), (now + timedelta(microseconds=1), 200)):
+            body = {"name": "k", "scopes": ["read"], "expires_at": expires_at.isoformat()}
+            assert tenant.call()("POST", "/v1/api_keys", body).status == status
 
 
 def test_a_rotated_key_overlaps_its_successor_for_as_long_as_asked(tenant: Tenant) -> None:
