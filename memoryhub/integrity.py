@@ -124,6 +124,18 @@ _OWNERLESS = """
 SELECT p.id FROM memoryhub_project p
  WHERE NOT EXISTS (SELECT 1 FROM memoryhub_membership m WHERE m.project_id = p.id AND m.role = 'owner')
 """
+_FOREIGN_JOBS = """
+SELECT j.id FROM memoryhub_job j LEFT JOIN memoryhub_environment e ON e.id = j.environment_id
+ WHERE e.project_id IS DISTINCT FROM j.project_id
+"""
+# A run may have begun its file, and left it when it died; who has ended has all of it, or nothing.
+_JOB_FILES = """
+SELECT j.id FROM memoryhub_job j
+  LEFT JOIN LATERAL (SELECT sum(octet_length(content)) AS bytes, count(*) AS pieces, max(position) + 1 AS ahead
+                       FROM memoryhub_jobchunk c WHERE c.job_id = j.id AND c.project_id = j.project_id) AS file ON true
+ WHERE (j.finished_at IS NOT NULL OR j.file_bytes IS NOT NULL)
+   AND (j.file_bytes IS DISTINCT FROM file.bytes OR file.pieces IS DISTINCT FROM coalesce(file.ahead, 0))
+"""
 
 GROUND_INVARIANTS: tuple[Invariant, ...] = (
     Invariant("audit_chain", "Every sealed audit row is what was sealed.", find_chain_faults),
@@ -136,4 +148,6 @@ GROUND_INVARIANTS: tuple[Invariant, ...] = (
         "What a project at rest was counted to hold is what it holds.",
         rows_of(ids.PROJECT, _STALE_COUNTS),
     ),
+    Invariant("job_tenancy", "A job's environment is of its project.", rows_of(ids.JOB, _FOREIGN_JOBS)),
+    Invariant("job_file", "A job has the whole of its file, or none of it.", rows_of(ids.JOB, _JOB_FILES)),
 )

@@ -188,3 +188,85 @@ class Usage(models.Model):
     memory_versions = models.BigIntegerField(default=0)
     version_bytes = models.BigIntegerField(default=0)
     counted_at = models.DateTimeField(db_default=ClockTimestamp())
+
+
+class Job(models.Model):
+    """Long work that a person asked for. This row is the truth; the queue only rings for it.
+
+    `claim`: the run that may write to the row now; whoever takes it away ends that run. `subject_id`: the thing whose text
+    the file holds. `steps` null: not known. `file_bytes` null: there is no file.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="jobs")
+    environment = models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
+    kind = models.CharField(max_length=32)
+    arguments = models.JSONField()
+    subject_id = models.UUIDField(null=True)
+    asked_by = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    state = models.CharField(max_length=16, default="waiting")
+    claim = models.UUIDField(null=True)
+    tries = models.SmallIntegerField(default=0)
+    steps_done = models.IntegerField(default=0)
+    steps = models.IntegerField(null=True)
+    outcome = models.JSONField(null=True)
+    problem = models.TextField(null=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    file_name = models.TextField(null=True)
+    file_bytes = models.BigIntegerField(null=True)
+    file_removed = models.CharField(max_length=16, null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="job_project_id"),
+            models.CheckConstraint(
+                condition=Q(state__in=("waiting", "done", "failed", "cancelled"), claim=None)
+                | Q(state="running", claim__isnull=False, heartbeat_at__isnull=False),
+                name="job_claim",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=("waiting", "running"), finished_at=None)
+                | Q(state__in=("done", "failed", "cancelled"), finished_at__isnull=False),
+                name="job_finished",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["environment", "-id"], name="job_environment"),
+            models.Index(fields=["state"], name="job_unfinished", condition=Q(finished_at=None)),
+            models.Index(fields=["subject_id"], name="job_subject", condition=Q(subject_id__isnull=False)),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.JOB, self.id)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.finished_at is not None
+
+
+class JobChunk(models.Model):
+    """A piece of a job's file. In the database, since the web server and the workers need not share a disk."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    job = models.ForeignKey(Job, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False)
+    position = models.IntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "position"], name="jobchunk_position")]
+
+
+class Worker(models.Model):
+    """A worker that runs, or ran: it says so every few seconds."""
+
+    name = models.CharField(primary_key=True, max_length=255)
+    version = models.CharField(max_length=32)
+    started_at = models.DateTimeField(db_default=ClockTimestamp())
+    seen_at = models.DateTimeField(db_default=ClockTimestamp())

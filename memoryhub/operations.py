@@ -30,6 +30,9 @@ ROLE_PURPOSES = {
 }
 
 
+PEOPLE = frozenset().union(*ROLES.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`whole_project`: the credential must not be bound to one environment. `writes`: it changes something."""
@@ -80,6 +83,8 @@ OPERATIONS: dict[str, Operation] = {
         # of the console only: work that takes long, and how the hub fares
         _reads("jobs.list"),
         _reads("jobs.get"),
+        Operation("jobs.cancel", PEOPLE, writes=True),  # one's own job, or any as an owner
+        Operation("jobs.delete_file", PEOPLE, writes=True),
         _project(_reads("hub_status.get")),
         # the fourteen operations of the stores contract
         _writes("memory_stores.create", "host"),

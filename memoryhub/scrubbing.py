@@ -9,7 +9,7 @@ from django.db import ProgrammingError, connection
 from memoryhub.errors import Unavailable
 
 # Tables that ever held the text of a memory, or words of it.
-SCRUBBED_TABLES = ("stores_memoryversion", "stores_memoryindex", "stores_memory")
+SCRUBBED_TABLES = ("stores_memoryversion", "stores_memoryindex", "stores_memory", "memoryhub_jobchunk")
 _OWNED = "SELECT count(*) FROM pg_class WHERE relname = ANY(%s) AND pg_has_role(relowner, 'USAGE')"
 
 

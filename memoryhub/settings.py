@@ -146,6 +146,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
     "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
+    "sweep-jobs": {"task": "memoryhub.sweep_jobs", "schedule": 5.0, "options": {"expires": 5}},
     "count-usage": {"task": "memoryhub.count_usage", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -159,6 +160,13 @@ KEYS_MAX = read_integer("MEMORYHUB_KEYS_MAX", 1_000, minimum=1, maximum=100_000)
 STORES_MAX = read_integer("MEMORYHUB_STORES_MAX", 10_000, minimum=1, maximum=10_000_000)
 VERSIONS_MAX = read_integer("MEMORYHUB_VERSIONS_MAX", 10_000_000, minimum=1, maximum=10_000_000_000)
 VERSION_BYTES_MAX = read_integer("MEMORYHUB_VERSION_BYTES_MAX", 100_000_000_000, minimum=1, maximum=10**15)
+# Long work: export, import and the like. Each that runs takes a thread of a worker, so fewer may run than it has.
+JOBS_RUNNING_MAX = read_integer("MEMORYHUB_JOBS_RUNNING_MAX", 1, minimum=1, maximum=64)
+JOBS_UNFINISHED_MAX = read_integer("MEMORYHUB_JOBS_UNFINISHED_MAX", 20, minimum=1, maximum=10_000)
+JOB_FILE_BYTES_MAX = read_integer(
+    "MEMORYHUB_JOB_FILE_BYTES_MAX", 2_147_483_648, minimum=1_024, maximum=10**13
+)
+JOB_FILE_HOURS = read_integer("MEMORYHUB_JOB_FILE_HOURS", 24, minimum=1, maximum=8_760)
 ARCHIVE_BYTES_MAX = read_integer("MEMORYHUB_ARCHIVE_BYTES_MAX", 268_435_456, minimum=1_024, maximum=10**12)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]

@@ -12,6 +12,7 @@ from django.db import connection
 
 SETTLING_SECONDS_MAX = 0.25
 _PAUSE_SECONDS = 0.001
+_PAUSE_SECONDS_MAX = 0.25
 _HOLDERS = """
 SELECT DISTINCT virtualtransaction FROM pg_locks
  WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
@@ -20,18 +21,18 @@ SELECT DISTINCT virtualtransaction FROM pg_locks
 """
 
 
-def wait_for_holders(lock: int) -> bool:
-    """Whether every transaction that held the lock when this was called has ended, within `SETTLING_SECONDS_MAX`.
+def wait_for_holders(lock: int, *, seconds_max: float = SETTLING_SECONDS_MAX) -> bool:
+    """Whether every transaction that held the lock when this was called has ended, within `seconds_max`.
 
     `lock` is the 64-bit number of a transaction-level advisory lock.
     """
-    deadline, pause = time.monotonic() + SETTLING_SECONDS_MAX, _PAUSE_SECONDS
+    deadline, pause = time.monotonic() + seconds_max, _PAUSE_SECONDS
     awaited = _holders(lock)
     while awaited:
         if time.monotonic() + pause > deadline:
             return False
         time.sleep(pause)
-        pause *= 2
+        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
         awaited &= _holders(lock)
     return True
 

@@ -243,7 +243,7 @@ class Hub:
 
     def _start_worker(self) -> None:
         """Threads, since the database does the work: a pool of processes would load everything once more."""
-        options = ["--pool", "threads", "--concurrency", "2", "--without-gossip", "--without-mingle"]
+        options = ["--pool", "threads", "--concurrency", "3", "--without-gossip", "--without-mingle"]
         command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options, "--loglevel", "WARNING"]
         self._start_part("the worker", self._program("worker", command))
 

@@ -8,12 +8,14 @@ class StoresConfig(AppConfig):
 
     def ready(self) -> None:
         from memoryhub.integrity import register_invariants
+        from memoryhub.job_kinds import register_job_kind
         from memoryhub.rooms import Panel, Room, register_room
         from memoryhub.store_access import register_store_count, register_store_names
         from memoryhub.subjects import register_subjects
         from stores.contents import read_panel
         from stores.integrity import INVARIANTS
         from stores.memory_stores import count_stores, name_stores, newest_stores
+        from stores.store_jobs import JOB_KINDS
         from stores.subjects import SUBJECTS
 
         for prefix, find in SUBJECTS.items():
@@ -21,6 +23,8 @@ class StoresConfig(AppConfig):
         register_store_count(count_stores)
         register_store_names(newest_stores, name_stores)
         register_invariants(INVARIANTS)
+        for kind in JOB_KINDS:
+            register_job_kind(kind)
         register_room(
             Room("Stores", "stores", "memory_stores.list", panel=Panel("stores/panel.html", read_panel))
         )

@@ -11,7 +11,9 @@ from django.db.models import Count, Min, Sum
 from memoryhub import tars
 from memoryhub.actors import Actor
 from memoryhub.digests import sha256_hex
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import InvalidRequest, Unavailable
+from memoryhub.progress import Progress
+from memoryhub.settling import wait_for_holders
 from memoryhub.snapshots import snapshot
 from memoryhub.spools import SPOOL_CHUNK_BYTES, disk_room, open_spool
 from stores.archives import (
@@ -24,10 +26,11 @@ from stores.archives import (
     Contents,
     manifest_bytes,
 )
-from stores.memory_stores import get_store
+from stores.memory_stores import gate_of, get_store
 from stores.models import Memory, MemoryStore, MemoryVersion
 
 EXPORT_STATEMENT_SECONDS_MAX = 300
+ERASURE_SECONDS_MAX = 60.0
 VERSIONS_CHUNK_ROWS = 2_000
 BLOBS_CHUNK_ROWS = 50
 
@@ -43,25 +46,44 @@ class StoreExport:
     size_bytes: int
 
 
-def export_store(store_id: str, out: IO[bytes], *, bytes_max: int | None, actor: Actor) -> StoreExport:
-    """Write the archive of a store; the memory it takes does not grow with the store.
+def export_store(
+    store_id: str, out: IO[bytes], *, bytes_max: int | None, progress: Progress | None = None, actor: Actor
+) -> StoreExport:
+    """Write the archive of a store; the memory it takes does not grow with the store. `progress`: of the job that does it.
 
     Raises: NotFound; InvalidRequest for an archive of more than `bytes_max`, before anything is written; Unavailable.
     """
     with snapshot(statement_seconds_max=EXPORT_STATEMENT_SECONDS_MAX), open_spool() as lines, disk_room():
         store = get_store(store_id, actor=actor)
         count, versions_sha256 = _write_versions(store, lines)
+        if progress is not None:
+            progress.require()
         contents = Contents(count, versions_sha256, **_count_blobs(store))
         heads = _read_heads(store)
         manifest = manifest_bytes(_archived_store(store), heads, contents)
         _check_size(_archive_bytes(manifest, lines.tell(), contents), bytes_max)
+        if progress is not None:
+            progress.expect(contents.blobs_count)
         writer = _Writer(out)
         writer.add_bytes(MANIFEST_NAME, manifest)
         writer.add_file(VERSIONS_NAME, lines)
         for content_sha256, content in _read_blobs(store):
             writer.add_bytes(BLOBS_FOLDER + content_sha256, content.encode())
+            if progress is not None:
+                progress.advance()
         writer.end()
     return StoreExport(store.wire_id, sha256_hex(manifest), count, len(heads), writer.written)
+
+
+def settle_erasures(store: MemoryStore) -> None:
+    """Wait for the changes of the store that are under way; a job whose file is to be kept does so before it reads.
+
+    Each erasure holds the store's gate to its end. One that was under way when the job's run began did not see the run;
+    it has ended when this returns, so what it erased is not read. One that begins later takes the run's claim.
+    Raises: Unavailable.
+    """
+    if not wait_for_holders(gate_of(store.id), seconds_max=ERASURE_SECONDS_MAX):
+        raise Unavailable("A change of the store does not come to its end; repeat the export later.")
 
 
 def _archive_bytes(manifest: bytes, lines_bytes: int, contents: Contents) -> int:

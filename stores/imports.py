@@ -15,6 +15,7 @@ from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.models import ApiKey
+from memoryhub.progress import Progress
 from memoryhub.snapshots import allow_seconds
 from stores import search
 from stores.archive_reader import Archive, History, LiveMemory
@@ -69,8 +70,22 @@ class StoreImport:
         }
 
 
-def import_store(tar: IO[bytes], *, environment: str | None, name: str | None, actor: Actor) -> StoreImport:
+def nothing_else(imported: StoreImport) -> None:
+    """What else an import does within its transaction, when nothing is said."""
+
+
+def import_store(
+    tar: IO[bytes],
+    *,
+    environment: str | None,
+    name: str | None,
+    progress: Progress | None = None,
+    also: Callable[[StoreImport], None] = nothing_else,
+    actor: Actor,
+) -> StoreImport:
     """Make a store of an archive, under `name` when given; all of it or nothing.
+
+    `progress`: of the job that does it; `also`: a step that is done with the import or not at all.
 
     The archive is checked to its end before the transaction begins. Actors and times are kept as they stand in it.
     Raises: InvalidRequest with a sentence that names the member, or for a full environment or quota; NotFound for a
@@ -81,7 +96,9 @@ def import_store(tar: IO[bytes], *, environment: str | None, name: str | None, a
     history = archive.check()
     _check_history_size(history)
     try:
-        return _insert_archive(archive, history, environment_id, name=name, actor=actor)
+        return _insert_archive(
+            archive, history, environment_id, name=name, progress=progress, also=also, actor=actor
+        )
     except IntegrityError as error:
         raise Conflict(
             "Another import took an id of this archive at the same time, so nothing was saved; repeat it."
@@ -100,7 +117,14 @@ def _check_history_size(history: History) -> None:
 
 @atomic(durable=True)
 def _insert_archive(
-    archive: Archive, history: History, environment_id: UUID, *, name: str | None, actor: Actor
+    archive: Archive,
+    history: History,
+    environment_id: UUID,
+    *,
+    name: str | None,
+    progress: Progress | None,
+    also: Callable[[StoreImport], None],
+    actor: Actor,
 ) -> StoreImport:
     allow_seconds(IMPORT_STATEMENT_SECONDS_MAX)
     quotas.require_history_room(
@@ -110,11 +134,16 @@ def _insert_archive(
     id_map = _map_taken_ids(archive)
     store = _insert_store(archive, environment_id, id_map, name=name, actor=actor)
     require_store_room(environment_id)
+    if progress is not None:
+        progress.expect(history.versions)
     for batch in _batches(archive.versions()):
         MemoryVersion.objects.bulk_create(_version_rows(archive, batch, store, id_map))
+        if progress is not None:
+            progress.advance(len(batch))
     _insert_memories(archive, history, store, id_map)
     imported = StoreImport(store, archive.manifest_sha256, history, id_map)
     _record_import(imported, actor)
+    also(imported)
     return imported
 
 

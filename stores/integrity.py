@@ -98,6 +98,11 @@ SELECT v.id FROM stores_memoryversion v
    AND (v.created_by_type = 'session_actor' OR v.created_by_id IN (
         SELECT 'apikey_' || replace(id::text, '-', '') FROM memoryhub_apikey WHERE 'agent' = ANY(scopes)))
 """
+# What erases takes the files away in its own transaction.
+_EXPORTED = """
+SELECT j.id FROM memoryhub_job j LEFT JOIN stores_memorystore s ON s.id = j.subject_id
+ WHERE j.kind = 'export_store' AND j.file_bytes IS NOT NULL AND s.id IS NULL
+"""
 
 
 def find_bad_paths() -> Iterator[str]:
@@ -143,5 +148,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "memory_index", "Each current memory, and no other, has its search row.", rows_of(MEMORY, _INDEX)
     ),
     Invariant("store_size", "A store holds no more memories than it may.", rows_of(STORE, _FULL)),
+    Invariant(
+        "store_exported", "The file of an export is of a store that is there.", rows_of(ids.JOB, _EXPORTED)
+    ),
     Invariant("store_tenancy", "A store's environment is of its project.", rows_of(STORE, _STORE_TENANCY)),
 )

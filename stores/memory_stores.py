@@ -19,7 +19,7 @@ from django.db.models import Func, Q, TextField, Value
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import audit, ids, tenancy
+from memoryhub import audit, ids, job_files, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -311,6 +311,7 @@ def delete_store(store_id: str, *, actor: Actor) -> str:
     store = lock_store(store_id, actor)
     wire_id = store.wire_id
     allow_seconds(DELETE_STATEMENT_SECONDS_MAX)  # 100,000 versions take 3 s
+    job_files.forget_files_of(store.id)
     MemoryStore.objects.filter(id=store.id).delete()  # the database removes what belongs to it
     audit.record(AuditAction.MEMORY_STORE_DELETED, wire_id, environment_id=store.environment_id, actor=actor)
     return wire_id

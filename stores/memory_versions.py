@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import audit, ids
+from memoryhub import audit, ids, job_files
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -114,7 +114,11 @@ def lock_memory_of(version: MemoryVersion) -> Memory | None:
 def erase_version(
     store: MemoryStore, version_key: UUID, *, reason: str | None, actor: Actor
 ) -> MemoryVersion:
-    """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked."""
+    """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked.
+
+    Files of exports that hold its text go too.
+    """
+    job_files.forget_files_of(store.id)
     erased = MemoryVersion.objects.filter(id=version_key, redacted_at=None).update(
         path=None,
         content=None,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from memoryhub import ids, invitations, keys
-from memoryhub.models import Environment, Membership
+from memoryhub.columns import ClockTimestamp
+from memoryhub.models import Environment, Job, JobChunk, Membership
 from stores import exports, memories, memory_stores
 from stores.models import MemoryVersion
 from tests.world import Caller, Tenant
@@ -28,6 +29,7 @@ class Plot:
     memory_sha256: str = ""
     old_version_id: str = ""
     head_version_id: str = ""
+    job_id: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -72,6 +74,7 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
         environment=environment.wire_id, name=plot.canary, scopes=["read"], actor=tenant.actor
     ).key.wire_id
     _add_store(plot)
+    _add_job(plot)
     return plot
 
 
@@ -108,3 +111,21 @@ def _add_store(plot: Plot) -> None:
     spool = io.BytesIO()
     exports.export_store(store.wire_id, spool, bytes_max=None, actor=actor)
     plot.archive = spool.getvalue()
+
+
+def _add_job(plot: Plot) -> None:
+    """An export of the store that is done, with its file."""
+    job = Job.objects.create(
+        project=plot.tenant.project,
+        environment=plot.environment,
+        kind="export_store",
+        arguments={"store_id": plot.store_id},
+        subject_id=plot.store_key,
+        asked_by=plot.tenant.owner,
+        state="done",
+        finished_at=ClockTimestamp(),
+        file_name=f"{plot.canary}.tar",
+        file_bytes=len(plot.archive),
+    )
+    JobChunk.objects.create(project_id=job.project_id, job_id=job.id, position=0, content=plot.archive)
+    plot.job_id = job.wire_id

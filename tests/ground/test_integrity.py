@@ -9,7 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memoryhub import audit, ids, integrity, quotas
-from memoryhub.models import AuditEvent
+from memoryhub.columns import ClockTimestamp
+from memoryhub.models import AuditEvent, Job, JobChunk
 from tests.plants import run_sql, unguarded
 from tests.world import Tenant
 
@@ -369,6 +370,50 @@ def no_owner(house: House) -> list[str]:
         "UPDATE memoryhub_membership SET role = 'viewer' WHERE project_id = %s", [house.tenant.project.id]
     )
     return [house.tenant.project.wire_id]
+
+
+def add_job(house: House, **columns: Any) -> Job:
+    """An export that is done, with a file of one piece."""
+    values: dict[str, Any] = {
+        "project": house.tenant.project, "environment": house.tenant.development, "kind": "export_store",
+        "arguments": {"store_id": house.store}, "subject_id": key_of(house.store), "asked_by": house.tenant.owner,
+        "state": "done", "finished_at": ClockTimestamp(), "file_name": "a.tar", "file_bytes": 4,
+    }  # fmt: skip
+    job = Job.objects.create(**values | columns)
+    JobChunk.objects.create(project_id=job.project_id, job_id=job.id, position=0, content=b"file")
+    return job
+
+
+@breaks("job_tenancy")
+def foreign_job(house: House) -> list[str]:
+    job = add_job(house)
+    drop_links("memoryhub_job")
+    Job.objects.filter(id=job.id).update(environment_id=house.stranger.production.id)
+    return [job.wire_id]
+
+
+@breaks("job_file")
+def cut_job_file(house: House) -> list[str]:
+    add_job(house)
+    return [add_job(house, file_bytes=5).wire_id]
+
+
+@breaks("job_file")
+def left_job_file(house: House) -> list[str]:
+    return [add_job(house, state="failed", file_bytes=None).wire_id]
+
+
+@breaks("job_file")
+def holey_job_file(house: House) -> list[str]:
+    job = add_job(house)
+    JobChunk.objects.filter(job_id=job.id).update(position=1)
+    return [job.wire_id]
+
+
+@breaks("store_exported")
+def file_of_a_deleted_store(house: House) -> list[str]:
+    add_job(house)
+    return [add_job(house, subject_id=ids.new_id()).wire_id]
 
 
 @breaks("usage_counts")
