@@ -40,6 +40,7 @@ def redact_by_text(desk: Desk, version: MemoryVersion) -> None:
         heads="delete",
         dry_run=False,
         reason=None,
+        shown=None,
         actor=desk.tenant.actor,
     )
 
