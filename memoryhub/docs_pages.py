@@ -13,10 +13,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memoryhub import openapi
+from memoryhub.markdown import make_parser
 
 # The order of the contents page; what is not named here follows by title.
 FIRST_PAGES = (
@@ -43,7 +43,7 @@ _LINK_TO_PAGE = re.compile(r'href="(?:\./)?([a-z-]+)\.md(#[^"]*)?"')
 _SENTENCE = re.compile(r".+?[.?!](?=\s|$)")
 _HEADINGS = ("h2", "h3")
 _ATTRIBUTES = {**nh3.ALLOWED_ATTRIBUTES, **{tag: {"id"} for tag in _HEADINGS}}
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_MARKDOWN = make_parser()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ class ShapedForm(forms.Form):
             for name, wrong in dict(error.detail).items():  # type: ignore[arg-type]
                 if name in self.errors:  # the form has said it already
                     continue
-                self.add_error(name if name in self.fields else None, [str(one) for one in wrong])
+                self.add_error(name if _shows(self, name) else None, [str(one) for one in wrong])
+        except HubError as error:
+            add_refusal(self, error)
         return values
 
 
@@ -69,11 +71,15 @@ def _plain_lines(value: Any) -> Any:
     return value.replace("\r\n", "\n") if isinstance(value, str) else value
 
 
-def add_refusal(form: forms.Form, error: HubError) -> None:
-    """What a verb refused, beside its field: a message that is about one begins with its name."""
+def add_refusal(form: forms.Form, error: HubError, *, field: str | None = None) -> None:
+    """What a verb refused, beside its field: a message that is about one begins with its name. Else beside `field`."""
     named = _NAMED.fullmatch(error.message)
-    field, sentence = named.groups() if named else (None, error.message)
-    form.add_error(field if field in form.fields else None, sentence)
+    name, sentence = named.groups() if named else ("", error.message)
+    form.add_error(name if _shows(form, name) else field, f"{sentence[0].upper()}{sentence[1:].rstrip('.')}.")
+
+
+def _shows(form: forms.Form, name: str) -> bool:
+    return name in form.fields and not form.fields[name].widget.is_hidden
 
 
 class SignInForm(forms.Form):

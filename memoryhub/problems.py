@@ -53,9 +53,17 @@ ANSWERS: dict[type[HubError], tuple[int, str]] = {
 API_PREFIXES = ("/v1/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")
 
 
+def status_of(error: HubError) -> int:
+    return _answer_to(error)[0]
+
+
+def _answer_to(error: HubError) -> tuple[int, str]:
+    return next(answer for kind, answer in ANSWERS.items() if isinstance(error, kind))
+
+
 def error_body(error: HubError) -> tuple[int, dict[str, Any]]:
     """(status, envelope)."""
-    status, error_type = next(answer for kind, answer in ANSWERS.items() if isinstance(error, kind))
+    status, error_type = _answer_to(error)
     shown: dict[str, Any] = {"type": error_type, "message": error.message}
     if isinstance(error, MemoryPathConflict):
         shown |= {
@@ -197,7 +205,7 @@ def _answer(request: HttpRequest, error: HubError, cause: Exception | None) -> H
 
 def answer_page(request: HttpRequest, error: HubError) -> HttpResponse:
     """An error as a page of the console."""
-    return _page(request, error, error_body(error)[0])
+    return _page(request, error, status_of(error))
 
 
 # status -> (heading, what to do about it)

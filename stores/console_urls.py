@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from stores import console, history_console, memories_console, redactions_console
+from stores import console, edits_console, history_console, memories_console, redactions_console
 
 urlpatterns = [
     path("stores", console.stores, name="stores"),
@@ -27,7 +27,29 @@ urlpatterns = [
         redactions_console.redact_version,
         name="redact-version",
     ),
+    path(
+        "stores/<str:store_id>/versions/<str:version_id>/raw",
+        memories_console.raw_version,
+        name="raw-version",
+    ),
+    path(
+        "stores/<str:store_id>/memories/new", edits_console.create_memory, name="create-memory"
+    ),  # before the ids
     path("stores/<str:store_id>/memories/<str:memory_id>", memories_console.memory, name="memory"),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/raw", memories_console.raw_memory, name="raw-memory"
+    ),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/edit", edits_console.edit_memory, name="edit-memory"
+    ),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/move", edits_console.move_memory, name="move-memory"
+    ),
+    path(
+        "stores/<str:store_id>/memories/<str:memory_id>/delete",
+        edits_console.delete_memory,
+        name="delete-memory",
+    ),
     path(
         "stores/<str:store_id>/memories/<str:memory_id>/history",
         history_console.history,

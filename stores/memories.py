@@ -110,6 +110,12 @@ def require_unfrozen(memory: Memory, actor: Actor) -> None:
         raise PermissionRefused("The memory is frozen: agents may not change it.", error_code="memory_frozen")
 
 
+def require_path(memory: Memory, expected_path: str | None) -> None:
+    """A step. Raises: MemoryPreconditionFailed for a memory that is not where the caller saw it; None: anywhere."""
+    if expected_path is not None and expected_path != memory.path:
+        raise MemoryPreconditionFailed(f"The memory moved since it was read: it is now at {memory.path}.")
+
+
 @atomic(durable=True)
 def update_memory(
     store_id: str,
@@ -118,9 +124,10 @@ def update_memory(
     path: str | None = None,
     content: str | None = None,
     expected_sha256: str | None = None,
+    expected_path: str | None = None,
     actor: Actor,
 ) -> Memory:
-    """Set the content, the path or both; `expected_sha256` is of the current content.
+    """Set the content, the path or both; `expected_sha256` is of the current content, `expected_path` the current path.
 
     What already is as wanted is a success, even with a stale expectation, and appends nothing.
     Raises: InvalidRequest, RequestTooLarge, NotFound, PermissionRefused, MemoryPreconditionFailed, MemoryPathConflict.
@@ -134,6 +141,8 @@ def update_memory(
     require_writable(store, actor)
     memory = lock_memory(store, memory_id)
     require_unfrozen(memory, actor)
+    if path != memory.path:
+        require_path(memory, expected_path)
     return change_memory(
         store, memory, path=path, content=content, expected_sha256=expected_sha256, actor=actor
     )
@@ -174,7 +183,14 @@ def head_content(memory: Memory) -> str:
 
 
 @atomic(durable=True)
-def delete_memory(store_id: str, memory_id: str, *, expected_sha256: str | None = None, actor: Actor) -> str:
+def delete_memory(
+    store_id: str,
+    memory_id: str,
+    *,
+    expected_sha256: str | None = None,
+    expected_path: str | None = None,
+    actor: Actor,
+) -> str:
     """Append a `deleted` version and remove the head; the memory's id.
 
     Raises: NotFound, InvalidRequest, PermissionRefused, MemoryPreconditionFailed.
@@ -183,6 +199,7 @@ def delete_memory(store_id: str, memory_id: str, *, expected_sha256: str | None 
     require_writable(store, actor)
     memory = lock_memory(store, memory_id)
     require_unfrozen(memory, actor)
+    require_path(memory, expected_path)
     remove_memory(store, memory, expected_sha256=expected_sha256, actor=actor)
     return ids.to_wire(ids.MEMORY, _key(memory_id))
 

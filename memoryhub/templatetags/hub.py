@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from memoryhub import clock, ids, unseen
 from memoryhub.docs_pages import DocsPage
+from memoryhub.markdown import render_foreign
 from memoryhub.themes import chosen_theme
 
 register = template.Library()
@@ -47,10 +48,21 @@ def numbered_lines(text: str) -> SafeString:
 
 
 @register.simple_tag
+def rendered(text: str) -> SafeString:
+    """A text of an agent as Markdown: sanitised, its unseen characters named."""
+    return SafeString(render_foreign(text, write_text=_name_all_unseen))
+
+
+@register.simple_tag
 def visible(text: str) -> SafeString:
     """A text with its unseen characters named, for text that people or agents wrote."""
-    write = cache(_name_unseen)  # of this text: one may hold the same run fifty thousand times
-    return SafeString(unseen.replace_unseen(escape(text), write))
+    return SafeString(_name_all_unseen(escape(text)))
+
+
+def _name_all_unseen(html: str) -> str:
+    return unseen.replace_unseen(
+        html, cache(_name_unseen)
+    )  # the same run may stand there fifty thousand times
 
 
 def _name_unseen(run: str) -> str:

@@ -29,13 +29,17 @@ def changes(shelf: Shelf) -> list[str]:
         f"{version}/restore",
         f"{version}/redact",
         f"{store}/redact",
+        f"{store}/memories/new",
+        f"{memory}/edit",
+        f"{memory}/move",
+        f"{memory}/delete",
     ]
 
 
 def readable(shelf: Shelf) -> list[str]:
     """Without the pages of a change, and without that of a search, which is a form."""
-    ends = ("/archive", "/restore", "/redact", "/find")
-    return [path for path in pages_of(shelf) if not path.endswith(ends)]
+    ends = ("/restore", "/redact", "/find")
+    return [path for path in pages_of(shelf) if path not in changes(shelf) and not path.endswith(ends)]
 
 
 def test_a_viewer_reads_every_page_and_is_offered_no_change(viewer: Site, owner: Site, shelf: Shelf) -> None:

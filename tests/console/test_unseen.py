@@ -65,7 +65,12 @@ def test_a_run_is_one_mark_that_names_each_character_once() -> None:
 def test_every_character_without_a_shape_is_named() -> None:
     whole = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     found: set[str] = set()
-    replace_unseen(whole, lambda run: found.update(run) or "")
+
+    def note(run: str) -> str:
+        found.update(run)
+        return run
+
+    assert replace_unseen(whole, note) == whole
     without_shape = {one for one in whole if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")}
     assert without_shape - found == {"\n", "\t"}
     assert not any(one.isspace() and one not in without_shape for one in found)
