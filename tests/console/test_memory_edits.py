@@ -285,7 +285,7 @@ def test_a_redacted_base_is_not_shown(owner: Site, shelf: Shelf) -> None:
     memory = shelf.put("/a.md", "leaked-secret\n")
     form = form_of(owner.get(url_of(shelf, memory, "/edit")))
     shelf.update(memory, content="clean\n")
-    memory_versions.redact_version(shelf.store_id, form["base"], actor=shelf.actor)
+    memory_versions.redact_version(shelf.store_id, form["base"], reason="", actor=shelf.actor)
     for use in ({}, {"use": "both"}):
         answer = owner.post(url_of(shelf, memory, "/edit"), form | {"content": "typed\r\n"} | use)
         assert answer.status_code == 409

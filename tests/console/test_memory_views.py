@@ -36,7 +36,7 @@ def test_a_version_without_a_text_has_nothing_to_download(owner: Site, shelf: Sh
     memory = shelf.put()
     shelf.delete(memory)
     deletion, first = shelf.versions()
-    memory_versions.redact_version(shelf.store_id, first.wire_id, actor=shelf.actor)
+    memory_versions.redact_version(shelf.store_id, first.wire_id, reason="", actor=shelf.actor)
     for version in (deletion, first):
         page = f"/stores/{shelf.store_id}/versions/{version.wire_id}"
         assert owner.get(f"{page}/raw").status_code == 404
