@@ -168,6 +168,7 @@ class AuditEvent(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "chain_index"], name="auditevent_chain")]
         indexes = [
             models.Index(fields=["project", "-number"], name="auditevent_project"),
+            models.Index(fields=["environment_id", "-number"], name="auditevent_environment"),
             models.Index(fields=["subject_id"], name="auditevent_subject"),
             models.Index(
                 fields=["project", "number"], name="auditevent_unsealed", condition=Q(chain_index=None)
@@ -177,6 +178,25 @@ class AuditEvent(models.Model):
     @property
     def wire_id(self) -> str:
         return ids.to_wire(ids.AUDIT_EVENT, self.id)
+
+
+class TrailMark(models.Model):
+    """How far a reader has come in a project's sealed trail."""
+
+    pk = models.CompositePrimaryKey("project_id", "reader")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    reader = models.CharField(max_length=32)
+    chain_index = models.BigIntegerField(default=0)
+
+
+class ActivityDay(models.Model):
+    """How many accepted changes an environment saw on one day in UTC, counted along the sealed trail."""
+
+    pk = models.CompositePrimaryKey("environment_id", "day")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    environment_id = models.UUIDField()
+    day = models.DateField()
+    changes = models.BigIntegerField()
 
 
 class Usage(models.Model):

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
@@ -101,7 +101,10 @@ def translate(error: Exception) -> HubError | None:
     if isinstance(error, Http404):
         return NotFound("resource")
     if isinstance(error, RequestDataTooBig):
-        return body_too_large(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        told = error.args[0]  # a number: the limit of a form with files
+        return body_too_large(told if isinstance(told, int) else settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    if isinstance(error, TooManyFilesSent):
+        return InvalidRequest(f"A form brings at most {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files at once.")
     if isinstance(error, DisallowedHost):
         return InvalidRequest("The Host header names a host that this hub does not answer for.")
     if isinstance(error, SuspiciousOperation):

@@ -147,6 +147,8 @@ CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
     "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
     "sweep-jobs": {"task": "memoryhub.sweep_jobs", "schedule": 5.0, "options": {"expires": 5}},
+    "count-activity": {"task": "memoryhub.count_activity", "schedule": 2.0, "options": {"expires": 5}},
+    "count-totals": {"task": "stores.count_totals", "schedule": 2.0, "options": {"expires": 5}},
     "count-usage": {"task": "memoryhub.count_usage", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -204,6 +206,10 @@ SECURE_CSP = {
 REQUEST_BODY_BYTES_MAX = 1_048_576  # contract: stores 2.2
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_BODY_BYTES_MAX
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+DATA_UPLOAD_MAX_NUMBER_FILES = 200  # a page that takes files says its own, lower limit
+# A file of a form goes to the disk as it comes in; together they are no larger than the largest archive.
+FILE_UPLOAD_HANDLERS = ["memoryhub.upload_handlers.SpoolUploadHandler"]
+FORM_BYTES_MAX = ARCHIVE_BYTES_MAX + REQUEST_BODY_BYTES_MAX
 
 LANGUAGE_CODE = "en"
 USE_I18N = False

@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from memoryhub import accounts, audit, job_runs, long_work, quotas, workers
+from memoryhub import accounts, activity, audit, job_runs, long_work, quotas, workers
 from memoryhub.progress import JOB_SECONDS_MAX, stopping
 
 
@@ -45,3 +45,8 @@ def begin_beating(sender: Any, **_: object) -> None:
 @worker_shutting_down.connect
 def give_jobs_back(**_: object) -> None:
     stopping.set()
+
+
+@shared_task(name="memoryhub.count_activity")
+def count_activity() -> None:
+    activity.count_activity()

@@ -2,15 +2,28 @@
 
 from django.urls import path
 
-from stores import console, edits_console, history_console, memories_console, redactions_console
+from stores import (
+    console,
+    edits_console,
+    history_console,
+    memories_console,
+    redactions_console,
+    search_console,
+    settings_console,
+    uploads_console,
+)
 
 urlpatterns = [
     path("stores", console.stores, name="stores"),
     path("stores/new", console.create_store, name="create-store"),  # before the ids: none reads so
     path("stores/<str:store_id>", console.store, name="store"),
-    path("stores/<str:store_id>/freeze", console.freeze_store, name="freeze-store"),
-    path("stores/<str:store_id>/unfreeze", console.unfreeze_store, name="unfreeze-store"),
-    path("stores/<str:store_id>/archive", console.archive_store, name="archive-store"),
+    path("search", search_console.search_environment, name="search"),
+    path("stores/<str:store_id>/upload", uploads_console.upload_files, name="upload-files"),
+    path("stores/<str:store_id>/settings", settings_console.store_settings, name="store-settings"),
+    path("stores/<str:store_id>/delete", settings_console.delete_store, name="delete-store"),
+    path("stores/<str:store_id>/freeze", settings_console.freeze_store, name="freeze-store"),
+    path("stores/<str:store_id>/unfreeze", settings_console.unfreeze_store, name="unfreeze-store"),
+    path("stores/<str:store_id>/archive", settings_console.archive_store, name="archive-store"),
     path("stores/<str:store_id>/history", history_console.store_history, name="store-history"),
     path("stores/<str:store_id>/as-it-was", history_console.as_it_was, name="as-it-was"),
     path("stores/<str:store_id>/compare", history_console.compare, name="compare"),

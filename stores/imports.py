@@ -22,6 +22,7 @@ from stores.archive_reader import Archive, History, LiveMemory
 from stores.archives import VERSIONS_NAME, ArchivedVersion, archive_refused
 from stores.memory_stores import require_store_room
 from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.totals import begin_totals
 
 IMPORT_STATEMENT_SECONDS_MAX = 300
 HISTORY_FACTOR_MAX = 4  # equal contents stand once in an archive and once for each version in the database
@@ -203,6 +204,7 @@ def _insert_store(
         frozen_at=archived.frozen_at,
     )
     store.save(force_insert=True)
+    begin_totals(store)
     return store
 
 

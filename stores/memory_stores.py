@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Func, Q, TextField, Value
+from django.db.models import Func, Max, Q, TextField, Value
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
@@ -23,13 +23,14 @@ from memoryhub import audit, ids, job_files, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
-from memoryhub.errors import InvalidRequest, NotFound, PermissionRefused
+from memoryhub.errors import Conflict, InvalidRequest, NotFound, PermissionRefused
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 from memoryhub.snapshots import allow_seconds
 from stores.limits import METADATA_PAIRS_MAX
-from stores.models import MemoryStore
+from stores.models import MemoryStore, MemoryVersion
+from stores.totals import begin_totals
 
 DELETE_STATEMENT_SECONDS_MAX = 300
 # By name and not as *, which a plan that is kept would refuse once a column is added.
@@ -174,6 +175,7 @@ def add_store(
     # One clock reading for both: the columns' defaults are two.
     MemoryStore.objects.filter(id=store.id).update(updated_at=store.created_at)
     store.updated_at = store.created_at
+    begin_totals(store)
     audit.record(AuditAction.MEMORY_STORE_CREATED, store.wire_id, environment_id=environment_id, actor=actor)
     return store
 
@@ -197,14 +199,22 @@ def update_store(
     name: str | None = None,
     description: str | None = None,
     metadata: dict[str, str | None] | None = None,
+    expected_updated_at: datetime | None = None,
     actor: Actor,
 ) -> MemoryStore:
-    """`metadata` is a patch: null removes a key. A change of nothing is a success. Raises: NotFound, InvalidRequest."""
+    """`metadata` is a patch: null removes a key. A change of nothing is a success.
+
+    Raises: NotFound, InvalidRequest, Conflict when the store was updated after `expected_updated_at`.
+    """
     store = lock_store(store_id, actor)
     require_live(store)
     changed = _changed_fields(store, name=name, description=description, metadata=metadata)
     if not changed:
         return store
+    if expected_updated_at is not None and expected_updated_at != store.updated_at:
+        raise Conflict(
+            "Somebody else changed the store since it was read.", error_code="memory_store_changed"
+        )
     store.save(update_fields=[*changed, _touch(store)])
     audit.record(
         AuditAction.MEMORY_STORE_UPDATED,
@@ -306,12 +316,28 @@ def unfreeze_store(store_id: str, *, actor: Actor) -> MemoryStore:
 
 
 @atomic(durable=True)
-def delete_store(store_id: str, *, actor: Actor) -> str:
-    """Remove the store, its memories and all their versions for good; its id. Raises: NotFound."""
+def delete_store(
+    store_id: str, *, expected_name: str | None = None, expected_number: int | None = None, actor: Actor
+) -> str:
+    """Remove the store, its memories and all their versions for good; its id.
+
+    `expected_number`: of its newest version, 0 when it has none.
+    Raises: NotFound, InvalidRequest when the name is another, Conflict when a memory changed meanwhile.
+    """
     store = lock_store(store_id, actor)
     wire_id = store.wire_id
+    if expected_name is not None and expected_name.strip() != store.name.strip():
+        raise InvalidRequest("name: This is not the name of the store.", error_code="store_name_differs")
+    if expected_number is not None and expected_number != newest_number(store):
+        raise Conflict("A memory of the store changed meanwhile.", error_code="memory_store_changed")
     allow_seconds(DELETE_STATEMENT_SECONDS_MAX)  # 100,000 versions take 3 s
     job_files.forget_files_of(store.id)
     MemoryStore.objects.filter(id=store.id).delete()  # the database removes what belongs to it
     audit.record(AuditAction.MEMORY_STORE_DELETED, wire_id, environment_id=store.environment_id, actor=actor)
     return wire_id
+
+
+def newest_number(store: MemoryStore) -> int:
+    """Of the versions of a store; 0 when it has none."""
+    newest = MemoryVersion.objects.filter(store_id=store.id).aggregate(newest=Max("number"))["newest"]
+    return int(newest or 0)

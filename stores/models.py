@@ -7,6 +7,7 @@ redaction (migration 0002).
 
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models.functions import Lower
 
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp, NextNumber
@@ -32,11 +33,32 @@ class MemoryStore(models.Model):
         indexes = [
             models.Index(fields=["environment", "-created_at", "-id"], name="memorystore_environment"),
             models.Index(fields=["project", "-created_at", "-id"], name="memorystore_project"),
+            models.Index("environment", Lower("name"), "id", name="memorystore_name"),
         ]
 
     @property
     def wire_id(self) -> str:
         return ids.to_wire(ids.MEMORY_STORE, self.id)
+
+
+class StoreTotals(models.Model):
+    """What a store holds, counted in the background some seconds after it changed; lists are sorted by it."""
+
+    store = models.OneToOneField(
+        MemoryStore, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="totals"
+    )
+    project_id = models.UUIDField()
+    environment_id = models.UUIDField()
+    memories_count = models.IntegerField(default=0)
+    size_bytes = models.BigIntegerField(default=0)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["environment_id", "changed_at", "store"], name="storetotals_changed"),
+            models.Index(fields=["environment_id", "size_bytes", "store"], name="storetotals_size"),
+            models.Index(fields=["environment_id", "memories_count", "store"], name="storetotals_memories"),
+        ]
 
 
 class MemoryVersion(models.Model):

@@ -5,10 +5,10 @@ import uuid
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from memoryhub import ids, invitations, keys
+from memoryhub import activity, audit, ids, invitations, keys
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Job, JobChunk, Membership
-from stores import exports, memories, memory_stores
+from stores import exports, memories, memory_stores, totals
 from stores.models import MemoryVersion
 from tests.world import Caller, Tenant
 
@@ -75,6 +75,9 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
     ).key.wire_id
     _add_store(plot)
     _add_job(plot)
+    audit.seal_project(tenant.project.id)
+    activity.count_activity()
+    totals.count_totals()
     return plot
 
 

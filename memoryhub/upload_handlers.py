@@ -1,0 +1,44 @@
+"""Files of a form go to the disk as they come in, and a form that is too large is refused before any of it is read."""
+
+from typing import IO, Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+
+from memoryhub.spools import open_spool
+
+type Upload = UploadedFile[Any]
+
+
+class SpoolUploadHandler(FileUploadHandler):
+    """Each file into a spool of its own, which is closed with the request."""
+
+    spool: IO[bytes]
+
+    def handle_raw_input(
+        self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None
+    ) -> None:
+        if content_length > settings.FORM_BYTES_MAX:
+            raise RequestDataTooBig(settings.FORM_BYTES_MAX)
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.spool = open_spool()
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        self.spool.write(raw_data)
+
+    def file_complete(self, file_size: int) -> Upload:
+        self.spool.seek(0)
+        return UploadedFile(
+            file=self.spool,
+            name=self.file_name,
+            content_type=self.content_type,
+            size=file_size,
+            charset=self.charset,
+        )
+
+    def upload_interrupted(self) -> None:
+        self.spool.close()
