@@ -1,6 +1,6 @@
 // A <textarea data-editor> becomes an editor with line numbers, search and colours. The textarea stays the field of the
 // form: it holds the text, and is written to only by what a person changes. Its value ("markdown", "json", "yaml") names
-// the language; without one, the ending of data-path, or of the form's field `path`, does.
+// the language; without one, the ending of the form's data-path, or of its field `path`, does.
 const module = document.querySelector("link[data-codemirror]");
 const {
   bracketMatching, Compartment, defaultKeymap, EditorState, EditorView, highlightActiveLine, highlightActiveLineGutter,
@@ -48,7 +48,7 @@ const colours = HighlightStyle.define([
 ]);
 
 function languageOf(textarea) {
-  const path = textarea.dataset.path ?? textarea.form?.elements.path?.value ?? "";
+  const path = textarea.form?.dataset.path ?? textarea.form?.elements.path?.value ?? "";
   const language = LANGUAGES[textarea.dataset.editor] ?? LANGUAGES[ENDINGS[path.split(".").pop()]];
   return language ? language() : [];
 }
@@ -97,7 +97,7 @@ function enhance(textarea) {
   const height = Math.max(textarea.offsetHeight, HEIGHT_MIN);
   const wrapping = new Compartment();
   const frame = document.createElement("div");
-  frame.className = "editor";
+  frame.className = "code-editor";
   frame.style.height = `${height}px`;
   const view = new EditorView({
     doc: textarea.value,
