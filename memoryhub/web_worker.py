@@ -5,6 +5,10 @@ gunicorn quotes the bad bytes in a page of HTML; here nothing of a request comes
 
 from typing import Any
 
+from django.http import HttpRequest
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.csp import ContentSecurityPolicyMiddleware
+from django.middleware.security import SecurityMiddleware
 from gunicorn import util
 from gunicorn.http.errors import (
     ExpectationFailed,
@@ -26,6 +30,8 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     LimitRequestHeaders: (431, "Request Header Fields Too Large"),
     UnsupportedTransferCoding: (501, "Not Implemented"),
 }
+# What gives every other answer its headers.
+GUARDS = (SecurityMiddleware, ContentSecurityPolicyMiddleware, XFrameOptionsMiddleware)
 OUR_FAULT = (InvalidResponseHeader, InvalidResponseHeaderName)
 
 
@@ -45,11 +51,13 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
 def refusal(error: ParseException) -> bytes:
     """The bytes of the answer."""
     status, reason = STATUSES.get(type(error), (400, "Bad Request"))
-    body = answer_error(InvalidRequest("The request is malformed.")).content
+    answer = answer_error(InvalidRequest("The request is malformed."))
+    for middleware in GUARDS:
+        middleware(lambda request: answer).process_response(HttpRequest(), answer)
     lines = [
         f"HTTP/1.1 {status} {reason}",
         "Connection: close",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
+        *(f"{name}: {value}" for name, value in answer.items()),
+        f"Content-Length: {len(answer.content)}",
     ]
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + answer.content
