@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from markdown_it.token import Token
 
 from memoryhub import openapi
-from memoryhub.markdown import make_parser
+from memoryhub.markdown import make_parser, make_scrollable
 
 # The order of the contents page; what is not named here follows by title.
 FIRST_PAGES = (
@@ -79,7 +79,7 @@ def render_markdown(text: str) -> str:
             token.attrSet("id", slugify(_plain(inner)))
     html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     html = nh3.clean(html, attributes=_ATTRIBUTES, link_rel="noopener noreferrer")
-    return _LINK_TO_PAGE.sub(r'href="/docs/\1\2"', html)
+    return _LINK_TO_PAGE.sub(r'href="/docs/\1\2"', make_scrollable(html))
 
 
 def read_opening(text: str) -> str:

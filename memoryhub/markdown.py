@@ -18,6 +18,18 @@ _TAGS = {
 }
 _TAG = re.compile(r"(<[^>]*>)")
 HEADING_LEVEL_MAX = 6
+_SCROLLABLE = {
+    "<pre>": '<pre tabindex="0">',
+    "<table>": '<div class="wide" tabindex="0"><table>',
+    "</table>": "</table></div>",
+}
+
+
+def make_scrollable(html: str) -> str:
+    """Sanitised HTML, with what may be wider than the page in reach of the keyboard. In its texts `<` is escaped."""
+    for plain, scrolling in _SCROLLABLE.items():
+        html = html.replace(plain, scrolling)
+    return html
 
 
 def make_parser() -> MarkdownIt:
@@ -56,4 +68,5 @@ def render_foreign(text: str, *, write_text: Callable[[str], str]) -> str:
         url_relative="deny",
         link_rel="noopener nofollow ugc",
     )
-    return "".join(piece if index % 2 else write_text(piece) for index, piece in enumerate(_TAG.split(html)))
+    pieces = enumerate(_TAG.split(html))
+    return make_scrollable("".join(piece if index % 2 else write_text(piece) for index, piece in pieces))

@@ -1,0 +1,213 @@
+"""A project as a customer's would look after some weeks: several people, agents that write, and every state a thing may have.
+
+Arranged by the verbs. `at(days)` says how long ago a step was; tests leave it out, and everything is of now.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.test import Client
+
+from memoryhub import accounts, invitations, keys, projects
+from memoryhub.accounts import member_actor
+from memoryhub.actors import Actor
+from memoryhub.models import Membership, Project, User
+from memoryhub.session_store import stored_key
+from stores import memories, memory_stores, memory_versions
+from stores.models import Memory, MemoryStore, MemoryVersion
+from tests.browser.example_texts import (
+    CODING_NOTES,
+    CUSTOMER_NOTES,
+    MEETING,
+    MEETING_OF_A_PERSON,
+    PRICES,
+    STEPS,
+)
+
+ENVIRONMENT = "production"
+type At = Callable[[float], AbstractContextManager[None]]
+
+
+def now(days: float) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass
+class Example:
+    """`ids`: for each parameter of a URL what it may be, the fullest thing first."""
+
+    project: Project
+    owner: User
+    ids: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> str:
+        return f"/p/{self.project.wire_id}/{ENVIRONMENT}"
+
+    def note(self, parameter: str, wire_id: str) -> None:
+        self.ids.setdefault(parameter, []).append(wire_id)
+
+
+@dataclass
+class Cast:
+    """Who writes in the example."""
+
+    maya: Actor
+    tomas: Actor
+    support_agent: Actor
+    coding_agent: Actor
+
+
+def make_example(tag: str, *, at: At = now) -> Example:
+    """`tag`: what makes its names differ from those of another example in the same hub."""
+    with at(41):
+        owner = projects.create_operator(
+            email=f"maya{tag}@harborsupply.example", name="Maya Lindqvist", password="correct horse battery"
+        )
+        project = projects.create_project(name=f"harbor-supply{tag}", owner=owner)
+    example = Example(project, owner)
+    example.ids |= {"project_id": [project.wire_id], "environment": [ENVIRONMENT]}
+    maya = member_actor(Membership.objects.get(project=project, user=owner))
+    with at(40):
+        tomas = _join(project, f"tomas{tag}@harborsupply.example", "Tomás Rivera", "developer", maya)
+        _join(project, f"aiko{tag}@harborsupply.example", "Aiko Tanaka", "reviewer", maya)
+        _join(project, f"sam{tag}@harborsupply.example", "Sam Okafor", "viewer", maya)
+        customers = _add_store(
+            "Customer notes",
+            "What our support agents know of each customer. Kept for as long as the contract runs.",
+            maya,
+        )
+        coding = _add_store(
+            "Coding agent: harbor-api",
+            "Conventions, decisions and pitfalls of the harbor-api repository.",
+            maya,
+        )
+    cast = Cast(
+        maya, tomas, _add_agent("support-agent", customers, maya), _add_agent("coding-agent", coding, maya)
+    )
+    _write_customers(example, customers, cast, at)
+    _write_code(example, coding, cast, at)
+    _end_stores(example, cast, at)
+    _let_in(example, tag, cast, at)
+    return example
+
+
+def _join(project: Project, email: str, name: str, role: str, actor: Actor) -> Actor:
+    token = invitations.create_invitation(email=email, role=role, actor=actor).token
+    user = invitations.accept_invitation(token, name=name, password="correct horse battery")
+    return member_actor(Membership.objects.get(project=project, user=user))
+
+
+def _add_store(name: str, description: str, actor: Actor) -> MemoryStore:
+    return memory_stores.create_store(
+        environment=ENVIRONMENT, name=name, description=description, metadata={"team": "support"}, actor=actor
+    )
+
+
+def _add_agent(name: str, store: MemoryStore, actor: Actor) -> Actor:
+    issued = keys.create_key(
+        environment=ENVIRONMENT, name=name, scopes=["agent"], stores={store.id: "read_write"}, actor=actor
+    )
+    return keys.key_actor(issued.key)
+
+
+def _write_customers(example: Example, store: MemoryStore, cast: Cast, at: At) -> None:
+    for index, (path, content) in enumerate(CUSTOMER_NOTES.items()):
+        with at(30 - index):
+            memories.create_memory(store.wire_id, path=path, content=content, actor=cast.support_agent)
+    memory = _at_path(store, next(iter(CUSTOMER_NOTES)))
+    for days, text, writer in STEPS:
+        with at(days):
+            _write(store, memory, text, getattr(cast, writer))
+    leak = _versions(memory)[2]
+    with at(2):
+        memory_versions.redact_version(
+            store.wire_id, leak.wire_id, reason="A password of the customer's portal.", actor=cast.maya
+        )
+        frozen = _at_path(store, "/policies/refunds.md")
+        memories.freeze_memory(store.wire_id, frozen.wire_id, actor=cast.maya)
+        gone = _at_path(store, "/customers/oldfield/contact.md")
+        memories.delete_memory(store.wire_id, gone.wire_id, actor=cast.maya)
+    example.note("store_id", store.wire_id)
+    for one in (memory, frozen):
+        example.note("memory_id", one.wire_id)
+    # One that was replaced, the newest, a redacted one, that of a deletion.
+    versions = _versions(memory)
+    for version in (versions[1], versions[0], leak, _versions(gone)[0]):
+        example.note("version_id", version.wire_id)
+
+
+def _write_code(example: Example, store: MemoryStore, cast: Cast, at: At) -> None:
+    for index, (path, content) in enumerate(CODING_NOTES.items()):
+        with at(20 - index):
+            memories.create_memory(store.wire_id, path=path, content=content, actor=cast.coding_agent)
+    meeting = _at_path(store, MEETING)
+    with at(0.2):
+        _write(store, meeting, MEETING_OF_A_PERSON, cast.tomas)
+    example.note("store_id", store.wire_id)
+
+
+def _end_stores(example: Example, cast: Cast, at: At) -> None:
+    """A frozen store, an archived one and an empty one."""
+    with at(12):
+        prices = _add_store(
+            "Pricing playbook", "Agreed prices and discounts. Frozen: only people change it.", cast.maya
+        )
+        memories.create_memory(
+            prices.wire_id, path="/2026/list-prices.json", content=PRICES, actor=cast.tomas
+        )
+        memory_stores.freeze_store(prices.wire_id, actor=cast.maya)
+        fair = _add_store("Trade fair 2025", "Contacts from the stand.", cast.maya)
+        memories.create_memory(
+            fair.wire_id, path="/leads.md", content="- Brandt Marine: call in spring\n", actor=cast.tomas
+        )
+        memory_stores.archive_store(fair.wire_id, actor=cast.maya)
+    with at(1):
+        empty = _add_store("Onboarding", "", cast.tomas)
+    for store in (prices, fair, empty):
+        example.note("store_id", store.wire_id)
+
+
+def _let_in(example: Example, tag: str, cast: Cast, at: At) -> None:
+    """Keys in each state, an invitation, a link."""
+    with at(25):
+        ingest = keys.create_key(environment=ENVIRONMENT, name="crm-sync", scopes=["host"], actor=cast.maya)
+        old = keys.create_key(
+            environment=ENVIRONMENT, name="crm-sync (old)", scopes=["host"], actor=cast.maya
+        )
+    with at(3):
+        keys.revoke_key(old.key.wire_id, actor=cast.maya)
+        invited = invitations.create_invitation(
+            email=f"lena{tag}@harborsupply.example", role="viewer", actor=cast.maya
+        )
+    for key in (ingest.key, old.key):
+        example.note("key_id", key.wire_id)
+    example.note("session_key", stored_key(_new_session(example.owner)))
+    example.note("invitation_id", invited.invitation.wire_id)
+    example.note("invitation token", invited.token)
+    example.note("sign-in token", accounts.create_sign_in_link(example.owner.id))
+    members = Membership.objects.filter(project=example.project).exclude(user=example.owner)
+    for member in members.order_by("id"):
+        example.note("member_id", member.wire_id)
+
+
+def _new_session(user: User) -> str:
+    """In another browser."""
+    client = Client(headers={"user-agent": "Mozilla/5.0 (Macintosh; Intel Mac OS X 14_7) Firefox/134.0"})
+    client.force_login(user)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+def _at_path(store: MemoryStore, path: str) -> Memory:
+    return Memory.objects.get(store=store, path=path)
+
+
+def _write(store: MemoryStore, memory: Memory, content: str, actor: Actor) -> None:
+    memories.update_memory(store.wire_id, memory.wire_id, content=content, actor=actor)
+
+
+def _versions(memory: Memory) -> list[MemoryVersion]:
+    """Newest first."""
+    return list(MemoryVersion.objects.filter(memory_id=memory.id).order_by("-number"))

@@ -1,0 +1,60 @@
+"""X1: what is stored is never markup. Forty payloads in everything that is kept, every page that shows it."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from tests.browser.chromium import open_window
+from tests.browser.entering import new_session
+from tests.browser.everywhere import Address, list_addresses
+from tests.browser.payloads import ACTIVE, NOTE_ACTS, PAYLOADS, make_hostile, packs
+from tests.browser.visits import Visits
+from tests.live import LiveHub
+
+
+@pytest.fixture(scope="module")
+def hostile(live_hub: LiveHub, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[list[Address], str]]:
+    """(each page once, a session)."""
+    with django_db_blocker.unblock():
+        examples = make_hostile(f"-{live_hub.port}")
+        found = {one.path + str(one.sends): one for example in examples for one in list_addresses(example)}
+        shown = [one for one in found.values() if not one.path.startswith(("/docs", "/sign-in"))]
+        yield shown, new_session(examples[0].owner)
+        connection.close()
+
+
+def test_there_are_forty_and_every_one_is_stored() -> None:
+    assert len(PAYLOADS) == len(set(PAYLOADS)) == 40
+    assert all(any(payload in pack for pack in packs()) for payload in PAYLOADS)
+
+
+def test_no_payload_acts_on_any_page(live_hub: LiveHub, hostile: tuple[list[Address], str]) -> None:
+    addresses, session = hostile
+    with open_window(width=1200, scheme="light") as window:
+        window.page.context.add_init_script(NOTE_ACTS)
+        visits = Visits(window, live_hub.url, session)
+        shown = 0
+        for address, page in visits.walk(addresses):
+            shown += "acted()" in page.content()
+            for active in page.evaluate(ACTIVE):
+                visits.note(address, f"markup: {active}")
+            if page.url != live_hub.url + address.path and not address.sends:
+                visits.note(address, f"led away to {page.url}")
+    assert visits.told() == ""
+    assert shown > 10 * len(packs()), "most pages show what is stored"
+
+
+def test_a_payload_that_acts_would_be_seen(live_hub: LiveHub, hostile: tuple[list[Address], str]) -> None:
+    with open_window(width=1200, scheme="light") as window:
+        window.page.context.add_init_script(NOTE_ACTS)
+        visits = Visits(window, live_hub.url, hostile[1])
+        for _, page in visits.walk([one for one in hostile[0] if one.name == "home"][:1]):
+            page.evaluate("html => { document.querySelector('main').innerHTML = html }", "\n".join(PAYLOADS))
+            page.evaluate("acted()")
+            page.wait_for_timeout(50)
+            assert len(page.evaluate(ACTIVE)) > 20
+        faults = visits.found()["home"]
+    assert any("a payload acted" in fault for fault in faults)
+    assert any("violation script-src" in fault for fault in faults), faults

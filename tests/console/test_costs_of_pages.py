@@ -1,0 +1,124 @@
+"""Every page costs as much over 2,000 memories and 500 versions as over some: as many queries, and about the time."""
+
+import time
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from memoryhub.accounts import member_actor
+from memoryhub.digests import sha256_hex
+from memoryhub.models import Membership
+from stores import memories
+from stores.models import Memory, MemoryVersion
+from tests.browser.everywhere import Address, list_addresses
+from tests.browser.example import Example, make_example
+from tests.stores.shelf import Shelf
+
+SOME, MANY = 25, 2_000  # more than a page of a list shows
+SOME_VERSIONS, MANY_VERSIONS = 25, 500
+REPEATS = 3
+SLOWER_MAX = 2.0
+SECONDS_OF_CHANCE = 0.015
+
+
+@dataclass(frozen=True)
+class Side:
+    """One project, and a person who looks at it."""
+
+    client: Client
+    addresses: dict[str, Address]
+
+    def ask(self, name: str) -> Any:
+        address = self.addresses[name]
+        answer: Any
+        if address.sends:
+            answer = self.client.post(address.path, dict(address.sends))
+        else:
+            answer = self.client.get(address.path)
+        if answer.streaming:
+            b"".join(answer.streaming_content)  # which closes its file
+        return answer
+
+
+def make_side(tag: str, memories_count: int, versions_count: int) -> Side:
+    example = make_example(tag)
+    grow(example, memories_count, versions_count)
+    client = Client()
+    client.force_login(example.owner)
+    shown = {one.name: one for one in list_addresses(example) if not one.path.startswith("/docs")}
+    return Side(client, shown)
+
+
+def grow(example: Example, memories_count: int, versions_count: int) -> None:
+    actor = member_actor(Membership.objects.get(project=example.project, user=example.owner))
+    shelf = Shelf(example.ids["store_id"][0], actor)
+    shelf.fill([f"/notes/{number:04}.md" for number in range(memories_count)])
+    memory = next(
+        one for one in Memory.objects.filter(store=shelf.store) if one.wire_id == example.ids["memory_id"][0]
+    )
+    first = MemoryVersion.objects.filter(memory_id=memory.id).order_by("number")[0]
+    versions = []
+    for number in range(versions_count):
+        content = f"# Acme Boatyard\n\n- Call {number}\n"
+        versions.append(_copy(first, content))
+    MemoryVersion.objects.bulk_create(versions)
+    memories.update_memory(shelf.store_id, memory.wire_id, content="# Acme Boatyard, at last\n", actor=actor)
+
+
+def _copy(version: MemoryVersion, content: str) -> MemoryVersion:
+    return MemoryVersion(
+        project_id=version.project_id, store_id=version.store_id, memory_id=version.memory_id, operation="modified",
+        path=version.path, content=content, content_size_bytes=len(content), content_sha256=sha256_hex(content),
+        created_at=version.created_at, created_by_type=version.created_by_type, created_by_id=version.created_by_id,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def sides(db: None) -> tuple[Side, Side]:
+    few, many = make_side("-few", SOME, SOME_VERSIONS), make_side("-many", MANY, MANY_VERSIONS)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return few, many
+
+
+def is_page(side: Side, name: str) -> bool:
+    answer = side.ask(name)
+    return bool(answer.status_code == 200 and answer["Content-Type"].startswith("text/html"))
+
+
+def test_every_page_costs_the_same_over_some_and_over_many(sides: tuple[Side, Side]) -> None:
+    few, many = sides
+    assert few.addresses.keys() == many.addresses.keys()
+    names = [name for name in few.addresses if is_page(few, name) and is_page(many, name)]
+    assert len(names) > 20
+    queries = {name: [count_queries(side, name) for side in sides] for name in names}
+    assert {name: counts for name, counts in queries.items() if counts[0] != counts[1]} == {}
+    times = {name: take_times(sides, name) for name in names}
+    slow = {
+        name: (round(first, 4), round(second, 4))
+        for name, (first, second) in times.items()
+        if second > SLOWER_MAX * first + SECONDS_OF_CHANCE
+    }
+    assert slow == {}
+
+
+def count_queries(side: Side, name: str) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        side.ask(name)
+    return len(queries)
+
+
+def take_times(sides: tuple[Side, Side], name: str) -> tuple[float, float]:
+    """The medians; by turns, so that both sides see the same machine."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for _ in range(REPEATS):
+        for side, seconds in zip(sides, taken, strict=True):
+            began = time.perf_counter()
+            side.ask(name)
+            seconds.append(time.perf_counter() - began)
+    return median(taken[0]), median(taken[1])
