@@ -20,6 +20,9 @@ class SparseForm(ShapedForm):
 
 class SoughtForm(SparseForm):
     shape: ClassVar[type[StrictSerializer]] = SearchVersionsBody
+    prefix = (
+        "sought"  # a field named `contains` would hide the method of that name that every form element has
+    )
     contains = forms.CharField(
         label="Text",
         help_text="Exactly as it was written: at least 4 characters, on one line or several. It is looked for in texts and in paths.",
@@ -33,6 +36,13 @@ class SoughtForm(SparseForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     page = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        given = [name for name in ("contains", "content_sha256") if self.data.get(self.add_prefix(name))]
+        if len(given) != 1:
+            self.add_error("contains", "Type the text to look for, or else the SHA-256 of a whole text.")
+            return self.cleaned_data
+        return super().clean()
 
     def sought(self) -> Sought:
         return Sought(self.cleaned_data.get("contains"), self.cleaned_data.get("content_sha256"))
@@ -54,8 +64,11 @@ class RedactionForm(SoughtForm):
     heads = forms.ChoiceField(
         label="Current texts that hold it",
         choices=[
-            ("refuse", "Leave them as they are. They keep the text until somebody writes a newer one."),
-            ("delete", "Delete their memories, and redact these versions too."),
+            (
+                "refuse",
+                "Leave what is current as it is. It keeps the text until somebody writes a newer one.",
+            ),
+            ("delete", "Delete the memories that hold it now, and redact these versions too."),
         ],
         required=False,
         widget=forms.RadioSelect,

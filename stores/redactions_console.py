@@ -23,7 +23,7 @@ from stores.redaction_forms import ReasonForm, RedactionForm, SoughtForm
 from stores.redactions import Redaction
 
 FOUND_SHOWN_MAX = 200
-no_report = sensitive_post_parameters("contains", "content_sha256", "reason")
+no_report = sensitive_post_parameters("sought-contains", "sought-content_sha256", "sought-reason", "reason")
 
 
 @page("redactions.list")

@@ -54,13 +54,14 @@ def redact_url(shelf: Shelf | None) -> str:
 
 def plan(owner: Site, shelf: Shelf | None, text: str = CANARY) -> Any:
     """From the page that finds to the one that shows what would go, as a person goes."""
-    found = owner.post(find_url(shelf), {"contains": text})
+    found = owner.post(find_url(shelf), {"sought-contains": text})
     assert found.status_code == 200, text_of(found)
     return owner.post(redact_url(shelf), form_of(found, owner.base + redact_url(shelf)))
 
 
 def carry_out(owner: Site, shelf: Shelf | None, planned: Any, **fields: str) -> Any:
-    return owner.post(redact_url(shelf), form_of(planned, owner.base + redact_url(shelf)) | fields)
+    chosen = {f"sought-{name}": value for name, value in fields.items()}
+    return owner.post(redact_url(shelf), form_of(planned, owner.base + redact_url(shelf)) | chosen)
 
 
 # --- one version ---
@@ -145,8 +146,8 @@ def test_a_text_is_found_in_former_and_current_texts_and_in_paths(
     shelf.update(memory, content="clean")
     other.put(f"/{CANARY}/x", "y")
     for site in (owner, viewer):
-        here = site.post(find_url(shelf), {"contains": CANARY})
-        everywhere = site.post(find_url(None), {"contains": CANARY})
+        here = site.post(find_url(shelf), {"sought-contains": CANARY})
+        everywhere = site.post(find_url(None), {"sought-contains": CANARY})
         assert "1 version holds it" in text_of(here)
         assert "Former version" in text_of(here)
         assert "2 versions hold it" in text_of(everywhere)
@@ -154,12 +155,12 @@ def test_a_text_is_found_in_former_and_current_texts_and_in_paths(
         for answer in (here, everywhere):
             assert CANARY not in answer.request["PATH_INFO"] + answer.request["QUERY_STRING"]
             assert (b"Redact everywhere" in answer.content) is (site is owner)
-    assert "Found nowhere" in text_of(owner.post(find_url(shelf), {"contains": "nowhere at all"}))
+    assert "Found nowhere" in text_of(owner.post(find_url(shelf), {"sought-contains": "nowhere at all"}))
 
 
 def test_a_text_is_found_as_a_textarea_sends_it(owner: Site, shelf: Shelf) -> None:
     shelf.put("/a.md", "-----BEGIN\nKEY-----\n")
-    found = owner.post(find_url(shelf), {"contains": "-----BEGIN\r\nKEY-----\r\n"})
+    found = owner.post(find_url(shelf), {"sought-contains": "-----BEGIN\r\nKEY-----\r\n"})
     assert "1 version holds it" in text_of(found)
     planned = owner.post(redact_url(shelf), form_of(found, owner.base + redact_url(shelf)))
     assert "1 current text holds it" in text_of(planned)
@@ -169,17 +170,23 @@ def test_copies_are_found_by_their_digest(owner: Site, shelf: Shelf, other: Shel
     shelf.put("/a.md", CANARY)
     other.put("/b.md", CANARY)
     other.put("/c.md", f"{CANARY}.")
-    found = owner.post(find_url(None), {"content_sha256": sha256_hex(CANARY)})
+    found = owner.post(find_url(None), {"sought-content_sha256": sha256_hex(CANARY)})
     assert "2 versions hold it" in text_of(found)
 
 
 REFUSED = {
-    "nothing": ({}, "Give either"),
-    "both": ({"contains": CANARY, "content_sha256": "0" * 64}, "Give either"),
-    "too short": ({"contains": "a b"}, "at least 4 characters"),
-    "one past the longest": ({"contains": "<b>" + "x" * (CONTAINS_LENGTH_MAX - 2)}, "1024"),
-    "no digest": ({"content_sha256": "<b>"}, "64"),
-    "a foreign cursor": ({"contains": CANARY, "page": "page_x"}, "not the text that was looked for before"),
+    "nothing": ({}, "Type the text to look for, or else"),
+    "both": (
+        {"sought-contains": CANARY, "sought-content_sha256": "0" * 64},
+        "Type the text to look for, or else",
+    ),
+    "too short": ({"sought-contains": "a b"}, "at least 4 characters"),
+    "one past the longest": ({"sought-contains": "<b>" + "x" * (CONTAINS_LENGTH_MAX - 2)}, "1024"),
+    "no digest": ({"sought-content_sha256": "<b>"}, "64"),
+    "a foreign cursor": (
+        {"sought-contains": CANARY, "sought-page": "page_x"},
+        "not the text that was looked for before",
+    ),
 }
 
 
@@ -192,7 +199,7 @@ def test_what_cannot_be_looked_for_stays_in_its_field(
         assert answer.status_code == 400
         assert sentence in text_of(answer)
         shown = unescape(answer.content.decode())
-        assert all(value in shown for name, value in fields.items() if name != "page")
+        assert all(value in shown for name, value in fields.items() if name != "sought-page")
 
 
 def test_found_versions_go_on_page_by_page_without_the_text_in_a_url(
@@ -201,7 +208,9 @@ def test_found_versions_go_on_page_by_page_without_the_text_in_a_url(
     monkeypatch.setattr(redactions, "SCAN_VERSIONS_MAX", 30)
     shelf.fill([f"/{number:03}.md" for number in range(45)], CANARY)
     shelf.fill([f"/clean/{number:03}.md" for number in range(95)])
-    first = owner.post(find_url(shelf), {"contains": CANARY})  # three parts hold nothing, and are passed over
+    first = owner.post(
+        find_url(shelf), {"sought-contains": CANARY}
+    )  # three parts hold nothing, and are passed over
     seen, page = [], first
     while True:
         seen += re.findall(r"<bdi>/(\d+)\.md</bdi>", page.content.decode())
@@ -213,8 +222,8 @@ def test_found_versions_go_on_page_by_page_without_the_text_in_a_url(
 
 
 def next_of(page: Any) -> dict[str, str]:
-    cursors = re.findall(r'name="page" value="(page_[^"]+)"', page.content.decode())
-    return {"contains": CANARY, "page": cursors[-1]}
+    cursors = re.findall(r'name="sought-page" value="(page_[^"]+)"', page.content.decode())
+    return {"sought-contains": CANARY, "sought-page": cursors[-1]}
 
 
 # --- redact everywhere ---
@@ -262,7 +271,7 @@ def test_a_leaked_text_is_gone_from_every_page(owner: Site, shelf: Shelf, other:
     for answer in pages:
         assert [word for word in words if word.encode() in answer.content] == []
     assert {word: tables_that_hold(word) for word in words} == {word: [] for word in words}
-    assert "Found nowhere" in text_of(owner.post(find_url(None), {"contains": CANARY}))
+    assert "Found nowhere" in text_of(owner.post(find_url(None), {"sought-contains": CANARY}))
 
 
 def test_looking_at_the_plan_changes_nothing(owner: Site, shelf: Shelf, other: Shelf) -> None:
@@ -316,7 +325,7 @@ def test_what_was_found_and_changed_meanwhile_comes_back(
     assert "changed since it was shown, so nothing was redacted" in text_of(answer)
     assert 'value="typed before"' in answer.content.decode()
     assert [shelf.state(), other.state()] == before
-    again = form_of(answer, owner.base + redact_url(None)) | {"heads": "delete"}
+    again = form_of(answer, owner.base + redact_url(None)) | {"sought-heads": "delete"}
     assert owner.post(redact_url(None), again).status_code == 200
     assert tables_that_hold(CANARY) == []
 
@@ -361,9 +370,9 @@ def test_a_run_that_is_cut_goes_on_with_the_same_text_typed_again(
     assert CANARY.encode() not in done.content
     form = form_of(done, owner.base + redact_url(shelf))
     assert "not the text that was looked for before" in text_of(
-        owner.post(redact_url(shelf), form | {"contains": "another text"})
+        owner.post(redact_url(shelf), form | {"sought-contains": "another text"})
     )
-    rest = owner.post(redact_url(shelf), form | {"contains": CANARY})
+    rest = owner.post(redact_url(shelf), form | {"sought-contains": CANARY})
     assert "2 former versions will lose" in text_of(rest)
     assert "2 versions redacted" in text_of(carry_out(owner, shelf, rest))
     assert [version.content for version in shelf.versions() if version.content] == [f"{CANARY} 5"]
@@ -397,12 +406,12 @@ def test_others_see_the_finding_and_may_not_redact_everywhere(
 ) -> None:
     site = sign_in(add_person(tenant, role), tenant.project)
     shelf.put("/a.md", CANARY)
-    found = site.post(find_url(shelf), {"contains": CANARY})
+    found = site.post(find_url(shelf), {"sought-contains": CANARY})
     assert "1 version holds it" in text_of(found)
     assert b"Redact everywhere" not in found.content
     before = shelf.state()
     for url in (redact_url(shelf), redact_url(None)):
-        answer = site.post(url, {"contains": CANARY, "expected_plan": "0" * 64})
+        answer = site.post(url, {"sought-contains": CANARY, "expected_plan": "0" * 64})
         assert answer.status_code == 403
         assert CANARY.encode() not in answer.content
     assert shelf.state() == before
