@@ -60,19 +60,26 @@ def _find_events(request: PageRequest, form: AuditFilterForm, actor: Actor) -> P
 
 
 def _rows(events: list[AuditEvent], place: Place, actor: Actor) -> list[dict[str, Any]]:
-    """`[{"event", "words", "subject", "url", "environment"}]`; `subject` None: the thing is gone."""
+    """`[{"event", "words", "details", "subject", "url", "environment"}]`; `subject` None: the thing is gone."""
     subjects = find_subjects((event.subject_id for event in events), actor=actor)
     environments = {one.id: one.name for one in place.project.environments.all()}
     return [
         {
             "event": event,
             "words": action_words(event.action),
+            "details": [(name.replace("_", " "), _shown(value)) for name, value in event.details.items()],
             "subject": subjects.get(event.subject_id),
             "url": _url(subjects.get(event.subject_id), place),
             "environment": environments.get(event.environment_id) if event.environment_id else None,
         }
         for event in events
     ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value)
+    return "none" if value is None else str(value)
 
 
 def _url(subject: Subject | None, place: Place) -> str | None:

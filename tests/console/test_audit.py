@@ -135,13 +135,15 @@ def test_another_project_is_not_in_it(owner: Site, stranger: Tenant, busy: Shelf
 
 
 def test_the_state_of_the_chain_is_said(owner: Site, tenant: Tenant, busy: Shelf) -> None:
-    assert "None of this project is sealed yet." in owner.get("/audit").content.decode()
+    before = owner.get("/audit").content.decode()
+    assert "None of this project is sealed yet." in before
+    assert ">open</span>" in before
     audit.seal_project(tenant.project.id)
     head = audit.get_chain_head(tenant.project.id)
     shown = owner.get("/audit").content.decode()
     assert f"Sealed up to row {head.chain_index}" in shown
     assert f"--expect-head {head.chain_index}:{head.chain_sha256}" in shown
-    assert "not sealed yet" not in shown
+    assert ">open</span>" not in shown
 
 
 def test_the_export_is_a_file_that_verifies(owner: Site, tenant: Tenant, busy: Shelf) -> None:
