@@ -32,7 +32,9 @@ def busy(tenant: Tenant, shelf: Shelf) -> Iterator[Shelf]:
     """One of each kind of thing was changed."""
     memory = shelf.put("/tea.md", "green tea")
     shelf.update(memory, content="black tea")
-    memory_versions.redact_version(shelf.store_id, shelf.versions()[1].wire_id, actor=tenant.actor)
+    memory_versions.redact_version(
+        shelf.store_id, shelf.versions()[1].wire_id, reason=None, actor=tenant.actor
+    )
     issued = invitations.create_invitation(email="ann@example.com", role="viewer", actor=tenant.actor)
     invitations.accept_invitation(issued.token, name="Ann", password="correct horse battery")
     yield shelf
@@ -183,7 +185,9 @@ def test_the_page_makes_as_many_queries_for_many_rows_as_for_few(owner: Site, bu
     for number in range(5):
         memory = busy.put(f"/{number}.md")
         busy.update(memory, content=f"{number}")
-        memory_versions.redact_version(busy.store_id, busy.versions()[1].wire_id, actor=busy.actor)
+        memory_versions.redact_version(
+            busy.store_id, busy.versions()[1].wire_id, reason=None, actor=busy.actor
+        )
     assert count() <= few < 20
 
 
