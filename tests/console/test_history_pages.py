@@ -364,7 +364,7 @@ def test_500_versions_answer_within_twice_the_time_of_10(
     add_versions(*few, 5)
     add_versions(*many, 495)
     pairs = list(zip(pages_of_history(*few), pages_of_history(*many), strict=True))
-    slow = {}
+    slow: dict[str, float] = {}
     for few_path, many_path in pairs[:-1]:  # the last is of both stores
         turns = [(seconds_of(owner, few_path), seconds_of(owner, many_path)) for _ in range(7)]
         ratio = median(after for _, after in turns) / median(before for before, _ in turns)
