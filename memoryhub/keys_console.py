@@ -123,7 +123,7 @@ def _example(key: ApiKey) -> str:
         if not stores:
             return ""
         url += f"/{stores[0]}/memories"
-    return f'curl "{url}" -H "Authorization: Bearer $MEMORYHUB_KEY"'
+    return f'curl "{url}" \\\n  -H "Authorization: Bearer $MEMORYHUB_KEY"'
 
 
 @page("api_keys.rotate", of_project=True)
