@@ -20,7 +20,7 @@ from memoryhub.embedded import processes
 from memoryhub.parts import Program
 from tests.answers import Answer
 
-READY_SECONDS_MAX = 30.0
+READY_SECONDS_MAX = 90.0
 ANSWER_SECONDS_MAX = 20.0
 IDLE_SECONDS_MAX = 20.0  # gunicorn closes a connection that was idle for 30
 TCP_ESTABLISHED = "01"  # /proc/net/tcp
