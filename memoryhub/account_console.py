@@ -60,6 +60,7 @@ def end_other_sessions(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("current", "new")
 def password(request: HttpRequest) -> HttpResponse:
     user = person(request)
+    is_first = not user.has_usable_password()
     by_link = request.session.get(SIGNED_IN_BY_LINK, False)
     form = PasswordForm(request.POST or None, asks_current=not by_link)
     if request.method == "POST" and form.is_valid():
@@ -73,5 +74,5 @@ def password(request: HttpRequest) -> HttpResponse:
             request.session.pop(SIGNED_IN_BY_LINK, None)
             update_session_auth_hash(request, changed)  # begins a new session for this browser
             messages.success(request, "Your password is changed. Every other session of yours has ended.")
-            return redirect("account")
+            return redirect("start" if is_first else "account")
     return render(request, "memoryhub/password.html", {"form": form}, status=form_status(request))

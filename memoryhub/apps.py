@@ -15,6 +15,7 @@ class MemoryHubConfig(AppConfig):
 
         for prefix, find in GROUND_SUBJECTS.items():
             register_subjects(prefix, find)
+        register_room(Room("Settings", "project-settings", "projects.get", group="administration"))
         register_room(Room("Keys", "keys", "api_keys.list", group="administration"))
         register_room(Room("People", "people", "members.list", group="administration"))
         register_room(Room("Audit", "audit", "audit_events.list", group="administration"))

@@ -1,10 +1,11 @@
-"""The console's ground floor: sign in and out, the home page, the overview, invitations."""
+"""The console's ground floor: sign in and out, the home page, invitations."""
 
 from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -12,12 +13,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub import accounts, invitations
-from memoryhub.actors import Actor
 from memoryhub.browsers import describe_browser
 from memoryhub.errors import Conflict, InvalidRequest, NotFound, RateLimited
 from memoryhub.forms import AcceptInvitationForm, SignInForm
 from memoryhub.models import User
-from memoryhub.pages import PageRequest, list_memberships, page, person, sentence, signed_in
+from memoryhub.pages import home_of, list_memberships, person, sentence, signed_in
 from memoryhub.session_store import BROWSER, SIGNED_IN_AT, SIGNED_IN_BY_LINK
 from memoryhub.themes import keep_theme
 
@@ -25,8 +25,8 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def safe_next(request: HttpRequest) -> str:
-    """Where the form's `next` leads when that is a page of this hub, else home."""
-    return own_path(request.POST.get("next") or request.GET.get("next") or "/")
+    """Where the form's `next` leads when that is a page of this hub, else to the start."""
+    return own_path(request.POST.get("next") or request.GET.get("next") or reverse("start"))
 
 
 def page_before(request: HttpRequest) -> str:
@@ -82,7 +82,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         if user is not None:
             begin_session(request, user)
             request.session[SIGNED_IN_BY_LINK] = True
-            return redirect("home" if user.has_usable_password() else "password")
+            return redirect("start" if user.has_usable_password() else "password")
     is_open = request.method != "POST" and accounts.is_link_open(token)
     return render(
         request, "memoryhub/sign_in_link.html", {"is_open": is_open}, status=200 if is_open else 410
@@ -105,19 +105,19 @@ def theme(request: HttpRequest) -> HttpResponse:
 
 @signed_in
 @require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "memoryhub/home.html", {"memberships": list_memberships(person(request))})
+def start(request: HttpRequest) -> HttpResponse:
+    """Where one works: those with one project land in it, all others among their projects."""
+    return redirect(home_of(person(request)))
 
 
-@page("environments.get")
+@signed_in
 @require_safe
-def overview(request: PageRequest, *, actor: Actor) -> HttpResponse:
-    panels = [
-        {"template": room.panel.template, "facts": room.panel.read(actor)}
-        for room in request.place.rooms
-        if room.panel
-    ]
-    return render(request, "memoryhub/overview.html", {"panels": panels})
+def home(request: HttpRequest) -> HttpResponse:
+    return render(
+        request,
+        "memoryhub/home.html",
+        {"memberships": list_memberships(person(request)), "is_operator": person(request).is_operator},
+    )
 
 
 @never_cache

@@ -2,7 +2,16 @@
 
 from django.urls import include, path
 
-from memoryhub import account_console, audit_console, console, docs_pages, keys_console, people_console
+from memoryhub import (
+    account_console,
+    audit_console,
+    console,
+    docs_pages,
+    keys_console,
+    overview_console,
+    people_console,
+    projects_console,
+)
 
 _OF_ENVIRONMENT = [
     path("keys", keys_console.api_keys, name="keys"),
@@ -20,12 +29,22 @@ _OF_ENVIRONMENT = [
     ),
     path("people/<str:member_id>/role", people_console.change_role, name="change-role"),
     path("people/<str:member_id>/remove", people_console.remove_member, name="remove-member"),
+    path("settings", projects_console.project_settings, name="project-settings"),
+    path("settings/rename", projects_console.rename_project, name="rename-project"),
+    path("settings/environments/new", projects_console.create_environment, name="create-environment"),
+    path(
+        "settings/environments/<str:other_id>/rename",
+        projects_console.rename_environment,
+        name="rename-environment",
+    ),
     path("audit", audit_console.audit, name="audit"),
     path("audit/export", audit_console.export, name="audit-export"),
 ]
 
 urlpatterns = [
     path("", console.home, name="home"),
+    path("start", console.start, name="start"),
+    path("projects/new", projects_console.create_project, name="create-project"),
     path("sign-in", console.sign_in, name="sign-in"),
     path("sign-in/<str:token>", console.sign_in_link, name="sign-in-link"),
     path("sign-out", console.sign_out, name="sign-out"),
@@ -35,7 +54,7 @@ urlpatterns = [
     path("account/sessions/end-others", account_console.end_other_sessions, name="end-other-sessions"),
     path("account/sessions/<str:session_key>/end", account_console.end_session, name="end-session"),
     path("invitations/<str:token>", console.invitation, name="invitation"),
-    path("p/<str:project_id>/<str:environment>", console.overview, name="overview"),
+    path("p/<str:project_id>/<str:environment>", overview_console.overview, name="overview"),
     path("p/<str:project_id>/<str:environment>/", include(_OF_ENVIRONMENT)),
     path("docs", docs_pages.contents, name="docs"),
     path("docs/reference", docs_pages.reference, name="api-reference"),

@@ -9,7 +9,7 @@ from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.models import Environment
-from memoryhub.projects import check_name
+from memoryhub.projects import check_name, require_name
 
 
 def list_environments(*, actor: Actor) -> list[Environment]:
@@ -36,11 +36,15 @@ def create_environment(*, name: str, actor: Actor) -> Environment:
 
 
 @atomic(durable=True)
-def rename_environment(name_or_id: str, *, name: str, actor: Actor) -> Environment:
+def rename_environment(
+    name_or_id: str, *, name: str, expected_name: str | None = None, actor: Actor
+) -> Environment:
     check_name(name)
+    tenancy.lock_project(actor.project_id)
     environment = tenancy.get_environment(name_or_id, actor=actor)
     if environment.name == name:
         return environment
+    require_name(environment.name, expected_name)
     environment.name = name
     try:
         with atomic():

@@ -26,6 +26,8 @@ from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
 from memoryhub.problems import answer_page
 from memoryhub.rooms import Room, list_rooms
 
+FIRST_ENVIRONMENT = "development"
+
 type View = Callable[..., HttpResponseBase]
 
 
@@ -143,6 +145,17 @@ def list_memberships(user: User) -> list[Membership]:
     """By the name of the project, with its environments."""
     memberships = Membership.objects.filter(user=user).select_related("project")
     return list(memberships.prefetch_related("project__environments").order_by("project__name", "id"))
+
+
+def home_of(user: User) -> str:
+    """The overview of the one project there is, in the environment that is begun with; else the list of projects."""
+    memberships = list_memberships(user)
+    if len(memberships) != 1:
+        return reverse("home")
+    names = sorted(one.name for one in memberships[0].project.environments.all())
+    environment = FIRST_ENVIRONMENT if FIRST_ENVIRONMENT in names else names[0]
+    where = {"project_id": memberships[0].project.wire_id, "environment": environment}
+    return reverse("overview", kwargs=where)
 
 
 def require_right(place: Place, operation: Operation) -> None:

@@ -7,7 +7,7 @@ from django.db.transaction import atomic
 from memoryhub import audit, tenancy
 from memoryhub.actors import Actor, user_actor
 from memoryhub.audit import AuditAction
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import Conflict, InvalidRequest, PermissionRefused
 from memoryhub.models import Environment, Membership, Project, User
 from memoryhub.operations import ROLES
 
@@ -23,9 +23,22 @@ def check_name(name: str) -> None:
         )
 
 
+def require_name(name: str, expected_name: str | None) -> None:
+    """Raises: Conflict."""
+    if expected_name is not None and name != expected_name:
+        raise Conflict(f"Somebody else renamed it to {name} meanwhile.", error_code="name_changed")
+
+
 @atomic(durable=True)
 def create_project(*, name: str, owner: User) -> Project:
-    """A project with environments `development` and `production`, owned by `owner`. Raises: InvalidRequest."""
+    """A project with environments `development` and `production`, owned by `owner`.
+
+    Raises: InvalidRequest, PermissionRefused for one who is no operator of this hub.
+    """
+    if not owner.is_operator:
+        raise PermissionRefused(
+            "Only an operator of this hub may create projects.", error_code="not_an_operator"
+        )
     return add_project(name=name, owners=[owner])
 
 
@@ -47,12 +60,15 @@ def owner_actor(project: Project, owner: User) -> Actor:
 
 
 @atomic(durable=True)
-def rename_project(project_id: str, *, name: str, actor: Actor) -> Project:
-    """Raises: NotFound, InvalidRequest."""
+def rename_project(project_id: str, *, name: str, expected_name: str | None = None, actor: Actor) -> Project:
+    """Raises: NotFound, InvalidRequest, Conflict when it is not called `expected_name` any more."""
     project = tenancy.get_project_by_id(project_id, actor=actor)
+    tenancy.lock_project(project.id)
+    project.refresh_from_db(fields=["name"])
     check_name(name)
     if project.name == name:
         return project
+    require_name(project.name, expected_name)
     project.name = name
     project.save(update_fields=["name"])
     audit.record(AuditAction.PROJECT_UPDATED, project.wire_id, environment_id=None, actor=actor)

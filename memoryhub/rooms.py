@@ -4,7 +4,7 @@ The ground floor knows no room, so a room registers itself at the start.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memoryhub.actors import Actor
@@ -13,10 +13,11 @@ from memoryhub.operations import OPERATIONS, allows
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`read(actor)` gives the facts that the template shows."""
+    """`read(actor)` gives the facts that the template shows. `is_wide`: above the others, over the whole width."""
 
     template: str
     read: Callable[[Actor], dict[str, Any]]
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,18 @@ class Room:
     panel: Panel | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that waits for a person, in one sentence, and the page on which it is settled."""
+
+    sentence: str
+    url_name: str
+    ids_of: dict[str, str] = field(default_factory=dict)
+
+
+type ReadNeeds = Callable[[Actor], list[Need]]
 _rooms: list[Room] = []
+_needs: list[tuple[str, ReadNeeds]] = []
 
 
 def register_room(room: Room) -> None:
@@ -44,3 +56,17 @@ def list_rooms(actor: Actor) -> list[Room]:
     """Those that the actor may see: what agents remember first, in the order of their registration."""
     seen = [room for room in _rooms if allows(actor.scopes, OPERATIONS[room.operation])]
     return sorted(seen, key=lambda room: room.group != "memory")
+
+
+def register_needs(operation: str, read: ReadNeeds) -> None:
+    """`read(actor)`: what waits now, few at most; asked for those only who may do the operation."""
+    _needs.append((operation, read))
+
+
+def list_needs(actor: Actor) -> list[Need]:
+    return [
+        need
+        for operation, read in _needs
+        if allows(actor.scopes, OPERATIONS[operation])
+        for need in read(actor)
+    ]

@@ -28,5 +28,12 @@ class StoresConfig(AppConfig):
         register_room(
             Room("Stores", "stores", "memory_stores.list", panel=Panel("stores/panel.html", read_panel))
         )
-        register_room(Room("Search", "search", "memories.search"))
+        register_room(
+            Room(
+                "Search",
+                "search",
+                "memories.search",
+                panel=Panel("stores/search_panel.html", lambda _: {}, is_wide=True),
+            )
+        )
         register_room(Room("Redactions", "redactions", "redactions.list"))

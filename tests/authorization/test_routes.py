@@ -30,6 +30,8 @@ ENVIRONMENT = "/p/{project_id}/{environment}"
 STORE = ENVIRONMENT + "/stores/{store_id}"
 CONSOLE_ROUTES = {
     "/",
+    "/start",
+    "/projects/new",
     "/sign-out",
     "/account/theme",
     "/account",
@@ -53,6 +55,10 @@ CONSOLE_ROUTES = {
     f"{ENVIRONMENT}/stores",
     f"{ENVIRONMENT}/stores/new",
     f"{ENVIRONMENT}/search",
+    f"{ENVIRONMENT}/settings",
+    f"{ENVIRONMENT}/settings/rename",
+    f"{ENVIRONMENT}/settings/environments/new",
+    ENVIRONMENT + "/settings/environments/{other_id}/rename",
     STORE,
     f"{STORE}/upload",
     f"{STORE}/settings",
@@ -155,6 +161,7 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
             member_id="mship_any",
             invitation_id="inv_any",
             session_key="any",
+            other_id="env_any",
         )
     )
     assert answer.status_code in (302, 405), answer.status_code

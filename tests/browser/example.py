@@ -69,6 +69,7 @@ def make_example(tag: str, *, at: At = now) -> Example:
         project = projects.create_project(name=f"harbor-supply{tag}", owner=owner)
     example = Example(project, owner)
     example.ids |= {"project_id": [project.wire_id], "environment": [ENVIRONMENT]}
+    example.ids["other_id"] = [project.environments.get(name=ENVIRONMENT).wire_id]
     maya = member_actor(Membership.objects.get(project=project, user=owner))
     with at(40):
         tomas = _join(project, f"tomas{tag}@harborsupply.example", "Tomás Rivera", "developer", maya)

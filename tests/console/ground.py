@@ -13,7 +13,10 @@ from tests.console.site import Site, add_person, sign_in
 from tests.world import Tenant
 
 # What a URL's parameter is filled with, for those that are no id of a plot. A new parameter fails until it stands here.
-SEEDS: dict[str, Callable[[Plot], str]] = {"environment": lambda plot: plot.environment.name}
+SEEDS: dict[str, Callable[[Plot], str]] = {
+    "environment": lambda plot: plot.environment.name,
+    "other_id": lambda plot: plot.environment.wire_id,
+}
 # What a page needs behind its URL, by the end of its route.
 QUERIES: dict[str, Callable[[Plot], str]] = {
     "/stores/{store_id}/compare": lambda plot: f"?after={plot.head_version_id}"

@@ -1,0 +1,18 @@
+"""The forms of projects and environments."""
+
+from django import forms
+
+from memoryhub.forms import ShapedForm
+from memoryhub.ground_shapes import NameBody
+
+
+class NameForm(ShapedForm):
+    shape = NameBody
+    name = forms.CharField(
+        label="Name",
+        help_text="Lowercase letters, digits and hyphens, such as support-bot. It stands in addresses and commands.",
+        error_messages={"required": "Give a name."},
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )
