@@ -11,6 +11,7 @@ from memoryhub import (
     overview_console,
     people_console,
     projects_console,
+    work_console,
 )
 
 _OF_ENVIRONMENT = [
@@ -37,6 +38,12 @@ _OF_ENVIRONMENT = [
         projects_console.rename_environment,
         name="rename-environment",
     ),
+    path("work", work_console.jobs, name="jobs"),
+    path("work/<str:job_id>", work_console.job, name="job"),
+    path("work/<str:job_id>/progress", work_console.progress, name="job-progress"),
+    path("work/<str:job_id>/file", work_console.job_file, name="job-file"),
+    path("work/<str:job_id>/cancel", work_console.cancel_job, name="cancel-job"),
+    path("work/<str:job_id>/delete-file", work_console.delete_file, name="delete-job-file"),
     path("audit", audit_console.audit, name="audit"),
     path("audit/export", audit_console.export, name="audit-export"),
 ]

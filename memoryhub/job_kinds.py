@@ -43,5 +43,15 @@ def find_job_kind(name: str) -> JobKind | None:
     return _kinds.get(name)
 
 
+def name_jobs(jobs: Sequence[Job], actor: Actor) -> dict[UUID, str]:
+    """What each is about, by its id, of those about something that is still there; some queries for each kind."""
+    names: dict[UUID, str] = {}
+    for kind in _kinds.values():
+        of_kind = [job for job in jobs if job.kind == kind.kind]
+        if of_kind:
+            names |= kind.name(of_kind, actor)
+    return names
+
+
 def get_job_kind(name: str) -> JobKind:
     return _kinds[name]

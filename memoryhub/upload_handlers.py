@@ -5,15 +5,15 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadedfile import UploadedFile
-from django.core.files.uploadhandler import FileUploadHandler
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
-from memoryhub.spools import open_spool
+from memoryhub.spools import disk_room, open_spool
 
 type Upload = UploadedFile[Any]
 
 
 class SpoolUploadHandler(FileUploadHandler):
-    """Each file into a spool of its own, which is closed with the request."""
+    """Each file into a spool of its own, which is closed with the request. Only people who are signed in send files."""
 
     spool: IO[bytes]
 
@@ -25,10 +25,14 @@ class SpoolUploadHandler(FileUploadHandler):
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
+        user = getattr(self.request, "user", None)
+        if user is None or not user.is_authenticated:  # forms are read before any view could refuse them
+            raise SkipFile
         self.spool = open_spool()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        self.spool.write(raw_data)
+        with disk_room():
+            self.spool.write(raw_data)
 
     def file_complete(self, file_size: int) -> Upload:
         self.spool.seek(0)

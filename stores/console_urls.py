@@ -6,6 +6,7 @@ from stores import (
     console,
     edits_console,
     history_console,
+    jobs_console,
     memories_console,
     redactions_console,
     search_console,
@@ -16,8 +17,11 @@ from stores import (
 urlpatterns = [
     path("stores", console.stores, name="stores"),
     path("stores/new", console.create_store, name="create-store"),  # before the ids: none reads so
+    path("stores/import", jobs_console.import_store, name="import-store"),
+    path("stores/archive", jobs_console.archive_stores, name="archive-stores"),
     path("stores/<str:store_id>", console.store, name="store"),
     path("search", search_console.search_environment, name="search"),
+    path("stores/<str:store_id>/export", jobs_console.export_store, name="export-store"),
     path("stores/<str:store_id>/upload", uploads_console.upload_files, name="upload-files"),
     path("stores/<str:store_id>/settings", settings_console.store_settings, name="store-settings"),
     path("stores/<str:store_id>/delete", settings_console.delete_store, name="delete-store"),

@@ -146,6 +146,12 @@ def here(context: Context, url_name: str, **ids_of: Any) -> str:
 
 
 @register.simple_tag
+def percent(done: int, of: int) -> str:
+    """Rounded down: what is not done is not 100 %."""
+    return f"{100 * done // of} %"
+
+
+@register.simple_tag
 def growth(change_bytes: int | None) -> str:
     """By how much a text grew; a true minus, so that it is read as one."""
     if change_bytes is None:

@@ -28,6 +28,7 @@ OPEN_ROUTES = {
 # Pages that show nothing without a signed-in person: they send everybody else to the sign-in page.
 ENVIRONMENT = "/p/{project_id}/{environment}"
 STORE = ENVIRONMENT + "/stores/{store_id}"
+JOB = ENVIRONMENT + "/work/{job_id}"
 CONSOLE_ROUTES = {
     "/",
     "/start",
@@ -59,6 +60,15 @@ CONSOLE_ROUTES = {
     f"{ENVIRONMENT}/settings/rename",
     f"{ENVIRONMENT}/settings/environments/new",
     ENVIRONMENT + "/settings/environments/{other_id}/rename",
+    f"{ENVIRONMENT}/work",
+    JOB,
+    f"{JOB}/progress",
+    f"{JOB}/file",
+    f"{JOB}/cancel",
+    f"{JOB}/delete-file",
+    f"{ENVIRONMENT}/stores/import",
+    f"{ENVIRONMENT}/stores/archive",
+    f"{STORE}/export",
     STORE,
     f"{STORE}/upload",
     f"{STORE}/settings",
@@ -155,6 +165,7 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
     answer = Client().get(
         url.format(
             **ids_of,
+            job_id="job_any",
             memory_id="mem_any",
             version_id="memver_any",
             key_id="apikey_any",

@@ -1,0 +1,43 @@
+"""The form of an import. What is in the archive is checked by the reader."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from memoryhub.fields import StrictSerializer, Text
+from memoryhub.forms import ShapedForm
+from stores.limits import STORE_NAME_LENGTH_MAX
+
+
+class NameBody(StrictSerializer):
+    name = Text(length_min=1, length_max=STORE_NAME_LENGTH_MAX, plain=True, required=False)
+
+
+class ImportForm(ShapedForm):
+    shape = NameBody
+    archive = forms.FileField(
+        label="Archive",
+        help_text="The .tar file that the export of a store gave.",
+        allow_empty_file=True,
+        error_messages={"required": "Choose the archive to import."},
+        widget=forms.FileInput(attrs={"accept": ".tar,application/x-tar"}),
+    )
+    name = forms.CharField(
+        label="Name of the new store", help_text="Left empty, it keeps the name it had.", required=False
+    )
+
+    def clean_archive(self) -> UploadedFile[Any]:
+        archive: UploadedFile[Any] = self.cleaned_data["archive"]
+        if (archive.size or 0) > settings.ARCHIVE_BYTES_MAX:
+            raise forms.ValidationError(
+                f"The file is larger than {settings.ARCHIVE_BYTES_MAX:,} bytes, the most that can be imported here."
+            )
+        return archive
+
+    def clean(self) -> dict[str, Any]:
+        archive = self.cleaned_data.pop("archive", None)
+        if not self.cleaned_data.get("name"):
+            self.cleaned_data.pop("name", None)
+        return {**super().clean(), "archive": archive}
