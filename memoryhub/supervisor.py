@@ -57,6 +57,8 @@ PREPARE_SECONDS_MAX = 3_600.0
 LOOK_SECONDS = 0.2
 LISTEN_BACKLOG = 2_048
 STOP_SECONDS = 15.0  # requests have ten of them, see gunicorn_config.py
+# One thread runs long work, two are left for what must not wait; see JOBS_RUNNING_MAX.
+WORKER_OPTIONS = ["--pool", "threads", "--concurrency", "3", "--without-gossip", "--without-mingle"]
 CELERY_ROOT_WARNING = (
     "You're running the worker with superuser"  # the whole hub runs as its user, root or not
 )
@@ -243,8 +245,8 @@ class Hub:
 
     def _start_worker(self) -> None:
         """Threads, since the database does the work: a pool of processes would load everything once more."""
-        options = ["--pool", "threads", "--concurrency", "3", "--without-gossip", "--without-mingle"]
-        command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options, "--loglevel", "WARNING"]
+        options = [*WORKER_OPTIONS, "--loglevel", "WARNING"]
+        command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options]
         self._start_part("the worker", self._program("worker", command))
 
     def _program(

@@ -19,6 +19,8 @@ from typing import Any
 import psycopg
 
 from memoryhub.embedded import EmbeddedPostgres, EmbeddedQueue, ensure_secrets, processes
+from memoryhub.parts import Program
+from memoryhub.supervisor import WORKER_OPTIONS
 from tests.live import LiveCaller, LiveHub, NoAnswerError
 
 PROJECT_FOLDER = Path(__file__).resolve().parent.parent.parent
@@ -86,25 +88,38 @@ class CrashHub:
 
     # The hub's own code, in a process of its own.
 
-    def inside(self, command: str) -> subprocess.Popen[str]:
-        environment = os.environ | {
+    def environment(self) -> dict[str, str]:
+        return os.environ | {
             "MEMORYHUB_DATA_DIR": str(self.folder),
             "DATABASE_URL": self.postgres.url(),
             "REDIS_URL": self.queue.url(),
             "MEMORYHUB_DATABASE_POOL_SIZE": "0",
             "MEMORYHUB_LOG_LEVEL": "WARNING",
         }
+
+    def worker(self) -> Program:
+        """The worker of `./hub up`, with its clock; not started."""
+        command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *WORKER_OPTIONS]
+        (self.folder / "run").mkdir(exist_ok=True)
+        return Program(
+            [sys.executable, "-m", *command, "--loglevel", "WARNING"],
+            environment=self.environment() | {"DJANGO_SETTINGS_MODULE": "memoryhub.settings"},
+            log=self.folder / "worker.log",
+            stop_seconds=15,
+        )
+
+    def inside(self, command: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.inside", command],
-            env=environment,
+            [sys.executable, "-m", "tests.crash.inside", command, *arguments],
+            env=self.environment(),
             cwd=PROJECT_FOLDER,
             stdout=subprocess.PIPE,
             text=True,
             preexec_fn=processes.die_with_parent(signal.SIGKILL),
         )
 
-    def run_inside(self, command: str) -> dict[str, Any]:
-        program = self.inside(command)
+    def run_inside(self, command: str, *arguments: str) -> dict[str, Any]:
+        program = self.inside(command, *arguments)
         output, _ = program.communicate(timeout=PREPARE_SECONDS_MAX)
         assert program.returncode == 0, f"{command} failed"
         facts: dict[str, Any] = json.loads(output)

@@ -1,4 +1,4 @@
-"""What a crash test does within the hub's own code: `python -m tests.crash.inside prepare | seal | verify`.
+"""What a crash test does within the hub's own code: `python -m tests.crash.inside prepare | seal | verify | ask KIND ID`.
 
 A process of its own, since this one's Django is bound to another database.
 """
@@ -10,12 +10,12 @@ import time
 from typing import Any
 
 
-def main(command: str) -> None:
+def main(command: str, *arguments: str) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     import django
 
     django.setup()
-    {"prepare": prepare, "seal": seal, "verify": verify}[command]()
+    {"prepare": prepare, "seal": seal, "verify": verify, "ask": ask}[command](*arguments)
 
 
 def prepare() -> None:
@@ -40,6 +40,22 @@ def seal() -> None:
         except (DatabaseError, InterfaceError):
             connection.close()
         time.sleep(0.02)
+
+
+def ask(kind: str, argument: str) -> None:
+    """For long work, as the owner of the store's project would; prints {"job"}. `argument`: a store's id, or an archive."""
+    from memoryhub import projects
+    from memoryhub.models import Membership
+    from stores import store_jobs
+
+    membership = Membership.objects.select_related("project", "user").get(role="owner")
+    actor = projects.owner_actor(membership.project, membership.user)
+    if kind == "export_store":
+        job = store_jobs.start_export(argument, actor=actor)
+    else:
+        with open(argument, "rb") as tar:
+            job = store_jobs.start_import(tar, environment="development", name="Imported", actor=actor)
+    _print({"job": str(job.id)})
 
 
 # The races and crashes change memories in no other way than these, so each version has its audit row.
@@ -72,4 +88,4 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

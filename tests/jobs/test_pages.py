@@ -92,7 +92,9 @@ def test_a_viewer_exports_and_ends_only_their_own(desk: Desk, owner: Site, viewe
     job_runs.run_next_job()
     assert "/delete-file" not in viewer.get(theirs).content.decode()
     assert viewer.post(f"{theirs}/delete-file").status_code == 403
-    assert viewer.get(f"{theirs}/file").status_code == 200
+    download = viewer.get(f"{theirs}/file")
+    assert download.status_code == 200
+    download.close()
     own = started(viewer, viewer.post(f"/stores/{desk.shelf.store_id}/export"))
     assert f'action="{viewer.base}{own}/cancel"' in viewer.get(own).content.decode()
     assert viewer.post(f"{own}/cancel").status_code == 302
