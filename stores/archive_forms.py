@@ -10,6 +10,8 @@ from memoryhub.fields import StrictSerializer, Text
 from memoryhub.forms import ShapedForm
 from stores.limits import STORE_NAME_LENGTH_MAX
 
+type Upload = UploadedFile[Any]
+
 
 class NameBody(StrictSerializer):
     name = Text(length_min=1, length_max=STORE_NAME_LENGTH_MAX, plain=True, required=False)
@@ -28,8 +30,8 @@ class ImportForm(ShapedForm):
         label="Name of the new store", help_text="Left empty, it keeps the name it had.", required=False
     )
 
-    def clean_archive(self) -> UploadedFile[Any]:
-        archive: UploadedFile[Any] = self.cleaned_data["archive"]
+    def clean_archive(self) -> Upload:
+        archive: Upload = self.cleaned_data["archive"]
         if (archive.size or 0) > settings.ARCHIVE_BYTES_MAX:
             raise forms.ValidationError(
                 f"The file is larger than {settings.ARCHIVE_BYTES_MAX:,} bytes, the most that can be imported here."
