@@ -64,6 +64,8 @@ def job(request: PageRequest, job_id: str, *, actor: Actor) -> HttpResponse:
 def progress(request: PageRequest, job_id: str, *, actor: Actor) -> HttpResponse:
     """How far it is, for the page to ask again and again; once it has ended, the page is to load itself anew."""
     shown = long_work.get_job(job_id, actor=actor)
+    if "HX-Request" not in request.headers:  # somebody opened it by itself
+        return go_to(request, "job", job_id=job_id)
     answer = render(request, "memoryhub/job_progress.html", {"job": shown})
     if shown.is_finished:
         answer["HX-Refresh"] = "true"

@@ -28,7 +28,13 @@ QUERIES = {
     "store": ["q=forklift", "q=nothing+of+this+kind", "directory=/customers/acme-boatyard/"],
 }
 # The same page for another thing: each parameter that is named takes each of its ids.
-ALL_OF = {"key": ["key_id"], "store": ["store_id"], "memory": ["memory_id"], "version": ["version_id"]}
+ALL_OF = {
+    "job": ["job_id"],
+    "key": ["key_id"],
+    "store": ["store_id"],
+    "memory": ["memory_id"],
+    "version": ["version_id"],
+}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 

@@ -25,6 +25,7 @@ from tests.browser.example_texts import (
     PRICES,
     STEPS,
 )
+from tests.browser.example_work import do_long_work
 
 ENVIRONMENT = "production"
 type At = Callable[[float], AbstractContextManager[None]]
@@ -92,6 +93,7 @@ def make_example(tag: str, *, at: At = now) -> Example:
     _write_code(example, coding, cast, at)
     _end_stores(example, cast, at)
     _let_in(example, tag, cast, at)
+    do_long_work(project, owner, example.ids, at)
     return example
 
 
