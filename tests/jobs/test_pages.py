@@ -288,3 +288,17 @@ def test_names_are_shown_as_text(desk: Desk, owner: Site) -> None:
         assert "<script>alert" not in shown
         assert "<img" not in shown
     assert job.file_name == "script-alert-1-script-img-src-x.tar"
+
+
+def test_the_stores_that_can_be_archived_are_ticked_in_their_list(
+    desk: Desk, owner: Site, viewer: Site
+) -> None:
+    live, archived = desk.new_shelf("Live"), desk.new_shelf("Old")
+    archived.archive()
+    offered = owner.get("/stores").content.decode()
+    assert f'action="{owner.base}/stores/archive"' in offered
+    assert set(re.findall(r'name="store_id" value="([^"]+)"', offered)) >= {live.store_id}
+    assert archived.store_id not in re.findall(r'name="store_id" value="([^"]+)"', offered)
+    shown = viewer.get("/stores").content.decode()
+    assert 'name="store_id"' not in shown
+    assert f"{owner.base}/stores/archive" not in shown
