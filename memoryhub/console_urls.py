@@ -11,6 +11,7 @@ from memoryhub import (
     overview_console,
     people_console,
     projects_console,
+    status_console,
     work_console,
 )
 
@@ -44,6 +45,7 @@ _OF_ENVIRONMENT = [
     path("work/<str:job_id>/file", work_console.job_file, name="job-file"),
     path("work/<str:job_id>/cancel", work_console.cancel_job, name="cancel-job"),
     path("work/<str:job_id>/delete-file", work_console.delete_file, name="delete-job-file"),
+    path("operations", status_console.hub_status, name="hub-status"),
     path("audit", audit_console.audit, name="audit"),
     path("audit/export", audit_console.export, name="audit-export"),
 ]

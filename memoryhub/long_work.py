@@ -187,7 +187,3 @@ def list_failed(actor: Actor, *, days: int, rows_max: int) -> list[Job]:
     since = ClockTimestamp() - timedelta(days=days)
     failed = visible_jobs(actor).filter(state="failed", finished_at__gte=since)
     return list(failed.select_related("asked_by").order_by("-id")[:rows_max])
-
-
-def count_unfinished(actor: Actor) -> int:
-    return visible_jobs(actor).filter(state__in=UNFINISHED).count()

@@ -290,3 +290,10 @@ class Worker(models.Model):
     version = models.CharField(max_length=32)
     started_at = models.DateTimeField(db_default=ClockTimestamp())
     seen_at = models.DateTimeField(db_default=ClockTimestamp())
+
+
+class Sweep(models.Model):
+    """When a job that nobody asks for ran last."""
+
+    name = models.CharField(primary_key=True, max_length=64)
+    ran_at = models.DateTimeField(db_default=ClockTimestamp())

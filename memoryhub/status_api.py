@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from memoryhub import metrics, openapi, readiness
+from memoryhub import hub_status, metrics, openapi, readiness
 from memoryhub.metrics import name_operation
 from memoryhub.problems import json_response
 
@@ -29,7 +29,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 def prometheus(request: HttpRequest) -> HttpResponse:
     name_operation(request, "metrics")
-    return HttpResponse(metrics.render(), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(
+        metrics.render() + hub_status.render_gauges(), content_type="text/plain; version=0.0.4; charset=utf-8"
+    )
 
 
 @require_safe

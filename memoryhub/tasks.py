@@ -24,6 +24,7 @@ def clear_expired() -> None:
     accounts.clear_expired()
     long_work.clear_expired()
     workers.clear_gone()
+    workers.note_sweep("clear_expired")
 
 
 @shared_task(name="memoryhub.run_job", time_limit=JOB_SECONDS_MAX + 60)

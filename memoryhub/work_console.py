@@ -13,6 +13,7 @@ from memoryhub.errors import InvalidRequest
 from memoryhub.job_kinds import find_job_kind, name_jobs
 from memoryhub.models import Job
 from memoryhub.pages import PageRequest, go_to, list_request, page
+from memoryhub.rooms import Need
 from memoryhub.spools import disk_room, file_answer, filled_spool
 
 FAILED_DAYS = 7
@@ -101,10 +102,12 @@ def delete_file(request: PageRequest, job_id: str, *, actor: Actor) -> HttpRespo
     return go_to(request, "job", job_id=job_id)
 
 
-def read_panel(actor: Actor) -> dict[str, Any]:
-    """`{"unfinished_count", "failed": [{"job", "title", "name"}]}`: the newest that failed, for somebody to look at."""
+def read_needs(actor: Actor) -> list[Need]:
+    """The newest jobs that failed, for somebody to look at."""
     failed = long_work.list_failed(actor, days=FAILED_DAYS, rows_max=FAILED_SHOWN_MAX)
-    return {
-        "unfinished_count": long_work.count_unfinished(actor),
-        "failed": list_rows(failed, actor),
-    }
+    return [_need(row) for row in list_rows(failed, actor)]
+
+
+def _need(row: dict[str, Any]) -> Need:
+    about = f" ({row['name']})" if row["name"] else ""
+    return Need(f"{row['title']}{about} has failed.", "job", {"job_id": row["job"].wire_id})

@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from memoryhub import __version__
 from memoryhub.columns import ClockTimestamp
-from memoryhub.models import Worker
+from memoryhub.models import Sweep, Worker
 from memoryhub.progress import stopping
 
 log = structlog.get_logger("memoryhub.workers")
@@ -54,3 +54,8 @@ def clear_gone() -> int:
     until = ClockTimestamp() - timedelta(hours=FORGOTTEN_HOURS)
     gone, _ = Worker.objects.filter(seen_at__lt=until).delete()
     return gone
+
+
+def note_sweep(name: str) -> None:
+    """A job that nobody asks for has run."""
+    Sweep.objects.update_or_create(name=name, defaults={"ran_at": ClockTimestamp()})

@@ -61,6 +61,7 @@ CONSOLE_ROUTES = {
     f"{ENVIRONMENT}/settings/environments/new",
     ENVIRONMENT + "/settings/environments/{other_id}/rename",
     f"{ENVIRONMENT}/work",
+    f"{ENVIRONMENT}/operations",
     JOB,
     f"{JOB}/progress",
     f"{JOB}/file",

@@ -38,7 +38,7 @@ def test_pending_migrations_are_named(db: None, monkeypatch) -> None:
     assert [cause["part"] for cause in Client().get("/readyz").json()["causes"]] == ["schema"]
 
 
-def test_metrics_count_requests_by_operation_and_status() -> None:
+def test_metrics_count_requests_by_operation_and_status(db: None) -> None:
     Client().get("/healthz")
     text = Client().get("/metrics").content.decode()
     assert 'memoryhub_requests_total{operation="healthz",status="200"}' in text

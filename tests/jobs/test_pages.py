@@ -272,11 +272,13 @@ def test_the_list_pages_and_asks_as_often_for_many_as_for_few(desk: Desk, owner:
 
 
 def test_a_failed_job_stands_on_the_overview_with_its_sentence_on_its_page(desk: Desk, owner: Site) -> None:
-    assert "Failed in the last days" not in owner.get().content.decode()
+    assert "has failed." not in owner.get().content.decode()
     job = desk.export()
     MemoryStore.objects.filter(id=desk.shelf.store.id).delete()
     job_runs.run_next_job()
-    assert f"/work/{job.wire_id}" in owner.get().content.decode()
+    shown = owner.get().content.decode()
+    assert f"/work/{job.wire_id}" in shown
+    assert "Export of a store has failed." in shown
     assert "The memory store was not found." in owner.get(f"/work/{job.wire_id}").content.decode()
 
 
