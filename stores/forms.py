@@ -39,9 +39,7 @@ def _content() -> forms.CharField:
         required=False,
         strip=False,
         error_messages={"null_characters_not_allowed": NUL_REFUSED},
-        widget=forms.Textarea(
-            attrs={"rows": 24, "class": "editor", "data-editor": "", "spellcheck": "false"}
-        ),
+        widget=forms.Textarea(attrs={"rows": 24, "data-editor": "", "spellcheck": "false"}),
     )
 
 

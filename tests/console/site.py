@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 from django.http import HttpResponse
@@ -13,6 +14,9 @@ from tests.world import Tenant
 
 # What differs between two answers to the same question: the request's id, and the mask of the form's token.
 _OF_THIS_ANSWER = re.compile(rb'req_[0-9a-f]{32}|name="csrfmiddlewaretoken" value="[^"]+"')
+
+_INPUT = re.compile(r'<input type="(?:hidden|text)" name="(\w+)"(?: value="([^"]*)")?')
+_AREA = re.compile(r'<textarea name="(\w+)"[^>]*>\r?\n?(.*?)</textarea>', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,11 @@ def add_person(tenant: Tenant, role: str) -> User:
 def lasting(response: HttpResponse) -> bytes:
     """The body without what is of this one answer."""
     return _OF_THIS_ANSWER.sub(b"", response.content)
+
+
+def form_of(answer: Any) -> dict[str, str]:
+    """The fields of the page's form as a browser sends them."""
+    shown = answer.content.decode().partition("<main")[2]
+    fields = {name: unescape(value) for name, value in _INPUT.findall(shown)}
+    areas = {name: re.sub(r"\r\n|\r|\n", "\r\n", unescape(text)) for name, text in _AREA.findall(shown)}
+    return {name: value for name, value in (fields | areas).items() if name != "csrfmiddlewaretoken"}

@@ -14,20 +14,9 @@ from stores import memory_versions
 from stores.limits import MEMORY_CONTENT_BYTES_MAX, PATH_BYTES_MAX
 from stores.merges import MARK_MINE
 from stores.models import Memory
-from tests.console.site import Site, add_person, sign_in
+from tests.console.site import Site, add_person, form_of, sign_in
 from tests.stores.shelf import Shelf, audited
 from tests.world import Tenant
-
-_INPUT = re.compile(r'<input type="(?:hidden|text)" name="(\w+)"(?: value="([^"]*)")?')
-_AREA = re.compile(r'<textarea name="(\w+)"[^>]*>\r?\n?(.*?)</textarea>', re.DOTALL)
-
-
-def form_of(answer: Any) -> dict[str, str]:
-    """The fields of the page's form as a browser sends them."""
-    shown = answer.content.decode().partition("<main")[2]
-    fields = {name: unescape(value) for name, value in _INPUT.findall(shown)}
-    areas = {name: re.sub(r"\r\n|\r|\n", "\r\n", unescape(text)) for name, text in _AREA.findall(shown)}
-    return {name: value for name, value in (fields | areas).items() if name != "csrfmiddlewaretoken"}
 
 
 def url_of(shelf: Shelf, memory: Memory, page: str = "") -> str:
