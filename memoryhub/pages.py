@@ -23,8 +23,9 @@ from memoryhub.errors import HubError, NotFound, PermissionRefused
 from memoryhub.models import Environment, Membership, Project, User
 from memoryhub.operations import OPERATIONS, Operation, allows
 from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
-from memoryhub.problems import answer_page
+from memoryhub.problems import answer_page, signed_out
 from memoryhub.rooms import Room, list_rooms
+from memoryhub.typed import list_typed
 
 FIRST_ENVIRONMENT = "development"
 
@@ -82,6 +83,8 @@ def signed_in(view: View) -> View:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if isinstance(request.user, User):
             return answer_dialog(request, view(request, *args, **kwargs))
+        if list_typed(request):
+            return signed_out(request)
         response = redirect("sign-in")
         if request.method == "GET" and request.path != "/":
             response["Location"] += f"?next={request.path}"

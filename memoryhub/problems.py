@@ -32,6 +32,7 @@ from memoryhub.errors import (
     Unavailable,
 )
 from memoryhub.request_context import current_request_id
+from memoryhub.typed import list_typed
 
 log = structlog.get_logger("memoryhub.problems")
 
@@ -243,5 +244,12 @@ def _page(request: HttpRequest, error: HubError, status: int) -> HttpResponse:
         "advice": advice,
         "error": error,
         "request_id": current_request_id(),
+        "typed": list_typed(request),
     }
     return render(request, "memoryhub/problem.html", facts, status=status)
+
+
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """Of a form that was sent after the session had ended, with what was typed into it."""
+    message = "You were signed out meanwhile, so nothing was saved. Sign in, and send it again."
+    return answer_page(request, PermissionRefused(message))

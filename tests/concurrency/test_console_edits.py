@@ -72,7 +72,7 @@ class Edits:
         return list(MemoryVersion.objects.filter(memory_id=key).order_by("number"))
 
 
-def race(live: LiveHub, tenant: Tenant, agent: Callable[[], Call], *, edits_each: int) -> Edits:
+def race(live: LiveHub, tenant: Tenant, agent: Callable[[], Call], *, writers: int, edits_each: int) -> Edits:
     setup = live.caller(tenant.key)
     store_id = make_store(setup)
     edits = Edits(store_id, make_memory(setup, store_id, "/a.md"))
@@ -88,13 +88,15 @@ def race(live: LiveHub, tenant: Tenant, agent: Callable[[], Call], *, edits_each
             edits.by_agent(call, f"agent {number}", edit)
 
     run_together(
-        [lambda work=work, n=n: work(n) for n in range(WRITERS) for work in (own, write)]  # type: ignore[misc]
+        [lambda work=work, n=n: work(n) for n in range(writers) for work in (own, write)]  # type: ignore[misc]
     )
     return edits
 
 
 def test_no_edit_is_lost_between_the_console_and_the_api(live: LiveHub, live_tenant: Tenant) -> None:
-    edits = race(live, live_tenant, lambda: live.caller(live_tenant.key), edits_each=EDITS_EACH)
+    edits = race(
+        live, live_tenant, lambda: live.caller(live_tenant.key), writers=WRITERS, edits_each=EDITS_EACH
+    )
     assert edits.faults() == []
     assert len(edits.acknowledged) + len(edits.refused) >= 2 * WRITERS * EDITS_EACH
     assert len(edits.refused) > WRITERS, "no race"
@@ -107,5 +109,5 @@ def test_the_race_finds_a_console_that_compares_without_the_lock(
         return Memory.objects.get(store_id=store.id, id=memories._key(memory_id))
 
     monkeypatch.setattr(memories, "lock_memory", read_memory)
-    edits = race(live, live_tenant, lambda: live_tenant.caller("admin"), edits_each=8)
+    edits = race(live, live_tenant, lambda: live_tenant.caller("admin"), writers=2, edits_each=15)
     assert any(fault.startswith("lost update") for fault in edits.faults())
