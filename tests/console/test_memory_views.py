@@ -14,6 +14,7 @@ from tests.stores.shelf import Shelf
 _ALLOWED = re.compile(
     r"</?(?:a|blockquote|br|code|em|h[2-6]|hr|li|ol|p|pre|strong|ul|table|tbody|td|th|thead|tr)>"
     r'|<a href="(?:https?|mailto):[^"<>]*" rel="noopener nofollow ugc">|<a rel="noopener nofollow ugc">'
+    r'|<pre tabindex="0">|<div class="wide" tabindex="0">(?=<table>)|(?<=</table>)</div>'
     r'|<span class="unseen-char" title="[^"<>]*">[^<>]*</span>'
 )
 TEXTS = ["", "\n", "a\r\nb\r", "\ufeff\u202etxt", "<script>alert(1)</script>", "=cmd|'/c calc'!A1", "é\n"]
