@@ -40,9 +40,9 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 # What a page shows when its form is sent, and a button of the answer pressed; none of these changes anything.
 SENT: dict[str, dict[str, str]] = {
-    "find-text": {"contains": "gate 3"},
+    "find-text": {"contains": "{sought}"},
     "find-in-store": {"contains": "nothing of this kind"},
-    "redact-text": {"contains": "gate 3"},
+    "redact-text": {"contains": "{sought}"},
 }
 PRESSED = {"redact-text": "Redact everywhere…"}
 
@@ -70,7 +70,15 @@ def list_addresses(example: Example) -> list[Address]:
             found.append(Address(f"{name}-{index + 1}" if index else name, path, name in FOR_GUESTS))
         if name in SENT:
             found.append(
-                Address(f"{name}-sent", paths[0], False, tuple(SENT[name].items()), PRESSED.get(name))
+                Address(
+                    f"{name}-sent",
+                    paths[0],
+                    False,
+                    tuple(
+                        (field, value.format(sought=example.sought)) for field, value in SENT[name].items()
+                    ),
+                    PRESSED.get(name),
+                )
             )
     return found
 

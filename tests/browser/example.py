@@ -37,11 +37,12 @@ def now(days: float) -> AbstractContextManager[None]:
 
 @dataclass
 class Example:
-    """`ids`: for each parameter of a URL what it may be, the fullest thing first."""
+    """`ids`: for each parameter of a URL what it may be, the fullest thing first. `sought`: a text that some versions hold."""
 
     project: Project
     owner: User
     ids: dict[str, list[str]] = field(default_factory=dict)
+    sought: str = "gate 3"
 
     @property
     def base(self) -> str:

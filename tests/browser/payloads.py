@@ -56,7 +56,7 @@ def make_hostile(tag: str) -> list[Example]:
 
 
 def _fill(tag: str, pack: str, project: Project, owner: User) -> Example:
-    example = Example(project, owner)
+    example = Example(project, owner, sought=PAYLOADS[0])
     example.ids |= {"project_id": [project.wire_id], "environment": [ENVIRONMENT]}
     actor = member_actor(Membership.objects.get(project=project, user=owner))
     _invite(example, tag, pack, actor)

@@ -51,7 +51,13 @@ def test_a_payload_that_acts_would_be_seen(live_hub: LiveHub, hostile: tuple[lis
         window.page.context.add_init_script(NOTE_ACTS)
         visits = Visits(window, live_hub.url, hostile[1])
         for _, page in visits.walk([one for one in hostile[0] if one.name == "home"][:1]):
-            page.evaluate("html => { document.querySelector('main').innerHTML = html }", "\n".join(PAYLOADS))
+            page.evaluate(
+                """payloads => payloads.forEach((payload) => {
+                  const one = document.querySelector("main").appendChild(document.createElement("div"));
+                  one.innerHTML = payload;
+                })""",
+                PAYLOADS,
+            )
             page.evaluate("acted()")
             page.wait_for_timeout(50)
             assert len(page.evaluate(ACTIVE)) > 20
