@@ -41,7 +41,7 @@ def page_before(request: HttpRequest) -> str:
 
 def own_path(wanted: str) -> str:
     is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None, require_https=False)
-    return wanted if is_ours and wanted.startswith("/") else "/"
+    return wanted if is_ours and wanted.startswith("/") and not wanted.startswith("//") else "/"
 
 
 def begin_session(request: HttpRequest, user: User) -> None:

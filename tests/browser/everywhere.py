@@ -40,9 +40,9 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 # What a page shows when its form is sent, and a button of the answer pressed; none of these changes anything.
 SENT: dict[str, dict[str, str]] = {
-    "find-text": {"contains": "{sought}"},
-    "find-in-store": {"contains": "nothing of this kind"},
-    "redact-text": {"contains": "{sought}"},
+    "find-text": {"sought-contains": "{sought}"},
+    "find-in-store": {"sought-contains": "nothing of this kind"},
+    "redact-text": {"sought-contains": "{sought}"},
 }
 PRESSED = {"redact-text": "Redact everywhere…"}
 

