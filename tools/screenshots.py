@@ -64,6 +64,7 @@ def take_all(url: str) -> int:
     calendar = Calendar()
     example = make_example("", at=calendar.at)
     calendar.rewrite()
+    count_and_seal()
     addresses, session, count = list_addresses(example), new_session(example.owner), 0
     for width in WIDTHS:
         for scheme in SCHEMES:
@@ -76,6 +77,15 @@ def take_all(url: str) -> int:
             for name, faults in visits.found().items():
                 print(f"{folder.name}/{name}: {'; '.join(faults)}", file=sys.stderr)
     return count
+
+
+def count_and_seal() -> None:
+    """What a worker would have done by now."""
+    from memoryhub import activity, audit, quotas
+
+    audit.seal_all()
+    quotas.count_usage()
+    activity.count_activity()
 
 
 class Calendar:

@@ -6,6 +6,7 @@ Arranged by the verbs. `at(days)` says how long ago a step was; tests leave it o
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.conf import settings
 from django.test import Client
@@ -54,12 +55,23 @@ class Example:
 
 @dataclass
 class Cast:
-    """Who writes in the example."""
+    """Who writes in the example, and into what. `steps`: (days ago, what happened); carried out in that order."""
 
     maya: Actor
     tomas: Actor
     support_agent: Actor
     coding_agent: Actor
+    customers: MemoryStore
+    coding: MemoryStore
+    steps: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+
+    def add(self, days: float, verb: Callable[..., object], *arguments: object, **named: object) -> None:
+        self.steps.append((days, partial(verb, *arguments, **named)))
+
+    def carry_out(self, at: At) -> None:
+        for days, step in sorted(self.steps, key=lambda one: -one[0]):
+            with at(days):
+                step()
 
 
 def make_example(tag: str, *, at: At = now) -> Example:
@@ -72,30 +84,33 @@ def make_example(tag: str, *, at: At = now) -> Example:
     example = Example(project, owner)
     example.ids |= {"project_id": [project.wire_id], "environment": [ENVIRONMENT]}
     example.ids["other_id"] = [project.environments.get(name=ENVIRONMENT).wire_id]
-    maya = member_actor(Membership.objects.get(project=project, user=owner))
     with at(40):
-        tomas = _join(project, f"tomas{tag}@harborsupply.example", "Tomás Rivera", "developer", maya)
-        _join(project, f"aiko{tag}@harborsupply.example", "Aiko Tanaka", "reviewer", maya)
-        _join(project, f"sam{tag}@harborsupply.example", "Sam Okafor", "viewer", maya)
-        customers = _add_store(
-            "Customer notes",
-            "What our support agents know of each customer. Kept for as long as the contract runs.",
-            maya,
-        )
-        coding = _add_store(
-            "Coding agent: harbor-api",
-            "Conventions, decisions and pitfalls of the harbor-api repository.",
-            maya,
-        )
-    cast = Cast(
-        maya, tomas, _add_agent("support-agent", customers, maya), _add_agent("coding-agent", coding, maya)
-    )
-    _write_customers(example, customers, cast, at)
-    _write_code(example, coding, cast, at)
-    _end_stores(example, cast, at)
-    _let_in(example, tag, cast, at)
+        cast = _gather(project, owner, tag)
+    _write_customers(example, cast)
+    _write_code(example, cast)
+    _end_stores(example, cast)
+    _let_in(example, tag, cast)
+    cast.carry_out(at)
+    _note_rest(example)
     do_long_work(project, owner, example.ids, at)
     return example
+
+
+def _gather(project: Project, owner: User, tag: str) -> Cast:
+    maya = member_actor(Membership.objects.get(project=project, user=owner))
+    tomas = _join(project, f"tomas{tag}@harborsupply.example", "Tomás Rivera", "developer", maya)
+    _join(project, f"aiko{tag}@harborsupply.example", "Aiko Tanaka", "reviewer", maya)
+    _join(project, f"sam{tag}@harborsupply.example", "Sam Okafor", "viewer", maya)
+    customers = _add_store(
+        "Customer notes",
+        "What our support agents know of each customer. Kept for as long as the contract runs.",
+        maya,
+    )
+    coding = _add_store(
+        "Coding agent: harbor-api", "Conventions, decisions and pitfalls of the harbor-api repository.", maya
+    )
+    agents = (_add_agent("support-agent", customers, maya), _add_agent("coding-agent", coding, maya))
+    return Cast(maya, tomas, *agents, customers, coding)
 
 
 def _join(project: Project, email: str, name: str, role: str, actor: Actor) -> Actor:
@@ -117,80 +132,101 @@ def _add_agent(name: str, store: MemoryStore, actor: Actor) -> Actor:
     return keys.key_actor(issued.key)
 
 
-def _write_customers(example: Example, store: MemoryStore, cast: Cast, at: At) -> None:
+def _write_customers(example: Example, cast: Cast) -> None:
+    store = cast.customers
     for index, (path, content) in enumerate(CUSTOMER_NOTES.items()):
-        with at(30 - index):
-            memories.create_memory(store.wire_id, path=path, content=content, actor=cast.support_agent)
-    memory = _at_path(store, next(iter(CUSTOMER_NOTES)))
-    for days, text, writer in STEPS:
-        with at(days):
-            _write(store, memory, text, getattr(cast, writer))
-    leak = _versions(memory)[2]
-    with at(2):
-        memory_versions.redact_version(
-            store.wire_id, leak.wire_id, reason="A password of the customer's portal.", actor=cast.maya
+        cast.add(
+            30 - index,
+            memories.create_memory,
+            store.wire_id,
+            path=path,
+            content=content,
+            actor=cast.support_agent,
         )
-        frozen = _at_path(store, "/policies/refunds.md")
-        memories.freeze_memory(store.wire_id, frozen.wire_id, actor=cast.maya)
-        gone = _at_path(store, "/customers/oldfield/contact.md")
-        memories.delete_memory(store.wire_id, gone.wire_id, actor=cast.maya)
+    for days, text, writer in STEPS:
+        cast.add(days, _write, store, next(iter(CUSTOMER_NOTES)), text, getattr(cast, writer))
+    cast.add(2, _correct, example, store, cast.maya)
     example.note("store_id", store.wire_id)
+
+
+def _correct(example: Example, store: MemoryStore, actor: Actor) -> None:
+    """A secret is redacted, a memory frozen and one deleted."""
+    memory, frozen, gone = (
+        _at_path(store, path)
+        for path in (next(iter(CUSTOMER_NOTES)), "/policies/refunds.md", "/customers/oldfield/contact.md")
+    )
+    leak = next(version for version in _versions(memory) if "password" in (version.content or ""))
+    reason = "A password of the customer's portal."
+    memory_versions.redact_version(store.wire_id, leak.wire_id, reason=reason, actor=actor)
+    memories.freeze_memory(store.wire_id, frozen.wire_id, actor=actor)
+    memories.delete_memory(store.wire_id, gone.wire_id, actor=actor)
     for one in (memory, frozen):
         example.note("memory_id", one.wire_id)
-    # One that was replaced, the newest, a redacted one, that of a deletion.
-    versions = _versions(memory)
-    for version in (versions[1], versions[0], leak, _versions(gone)[0]):
+    # One that was replaced, a redacted one, that of a deletion.
+    for version in (_versions(memory)[0], leak, _versions(gone)[0]):
         example.note("version_id", version.wire_id)
 
 
-def _write_code(example: Example, store: MemoryStore, cast: Cast, at: At) -> None:
+def _write_code(example: Example, cast: Cast) -> None:
+    store = cast.coding
     for index, (path, content) in enumerate(CODING_NOTES.items()):
-        with at(20 - index):
-            memories.create_memory(store.wire_id, path=path, content=content, actor=cast.coding_agent)
-    meeting = _at_path(store, MEETING)
-    with at(0.2):
-        _write(store, meeting, MEETING_OF_A_PERSON, cast.tomas)
+        cast.add(
+            20 - index,
+            memories.create_memory,
+            store.wire_id,
+            path=path,
+            content=content,
+            actor=cast.coding_agent,
+        )
+    cast.add(0.2, _write, store, MEETING, MEETING_OF_A_PERSON, cast.tomas)
     example.note("store_id", store.wire_id)
 
 
-def _end_stores(example: Example, cast: Cast, at: At) -> None:
+def _end_stores(example: Example, cast: Cast) -> None:
     """A frozen store, an archived one and an empty one."""
-    with at(12):
-        prices = _add_store(
-            "Pricing playbook", "Agreed prices and discounts. Frozen: only people change it.", cast.maya
-        )
-        memories.create_memory(
-            prices.wire_id, path="/2026/list-prices.json", content=PRICES, actor=cast.tomas
-        )
-        memory_stores.freeze_store(prices.wire_id, actor=cast.maya)
-        fair = _add_store("Trade fair 2025", "Contacts from the stand.", cast.maya)
-        memories.create_memory(
-            fair.wire_id, path="/leads.md", content="- Brandt Marine: call in spring\n", actor=cast.tomas
-        )
-        memory_stores.archive_store(fair.wire_id, actor=cast.maya)
-    with at(1):
-        empty = _add_store("Onboarding", "", cast.tomas)
-    for store in (prices, fair, empty):
-        example.note("store_id", store.wire_id)
+    cast.add(12.5, _add_prices, example, cast)
+    cast.add(11.5, _add_fair, example, cast)
+    cast.add(1, lambda: example.note("store_id", _add_store("Onboarding", "", cast.tomas).wire_id))
 
 
-def _let_in(example: Example, tag: str, cast: Cast, at: At) -> None:
-    """Keys in each state, an invitation, a link."""
-    with at(25):
-        ingest = keys.create_key(environment=ENVIRONMENT, name="crm-sync", scopes=["host"], actor=cast.maya)
-        old = keys.create_key(
-            environment=ENVIRONMENT, name="crm-sync (old)", scopes=["host"], actor=cast.maya
-        )
-    with at(3):
-        keys.revoke_key(old.key.wire_id, actor=cast.maya)
-        invited = invitations.create_invitation(
-            email=f"lena{tag}@harborsupply.example", role="viewer", actor=cast.maya
-        )
-    for key in (ingest.key, old.key):
-        example.note("key_id", key.wire_id)
-    example.note("session_key", stored_key(_new_session(example.owner)))
+def _add_prices(example: Example, cast: Cast) -> None:
+    store = _add_store(
+        "Pricing playbook", "Agreed prices and discounts. Frozen: only people change it.", cast.maya
+    )
+    memories.create_memory(store.wire_id, path="/2026/list-prices.json", content=PRICES, actor=cast.tomas)
+    memory_stores.freeze_store(store.wire_id, actor=cast.maya)
+    example.note("store_id", store.wire_id)
+
+
+def _add_fair(example: Example, cast: Cast) -> None:
+    store = _add_store("Trade fair 2025", "Contacts from the stand.", cast.maya)
+    leads = "- Brandt Marine: call in spring\n"
+    memories.create_memory(store.wire_id, path="/leads.md", content=leads, actor=cast.tomas)
+    memory_stores.archive_store(store.wire_id, actor=cast.maya)
+    example.note("store_id", store.wire_id)
+
+
+def _let_in(example: Example, tag: str, cast: Cast) -> None:
+    """Keys in each state, an invitation."""
+    for days, name in ((25, "crm-sync"), (24.9, "crm-sync (old)")):
+        cast.add(days, _add_key, example, name, cast.maya)
+    cast.add(3, lambda: keys.revoke_key(example.ids["key_id"][1], actor=cast.maya))
+    cast.add(2.9, _invite, example, f"lena{tag}@harborsupply.example", cast.maya)
+
+
+def _add_key(example: Example, name: str, actor: Actor) -> None:
+    issued = keys.create_key(environment=ENVIRONMENT, name=name, scopes=["host"], actor=actor)
+    example.note("key_id", issued.key.wire_id)
+
+
+def _invite(example: Example, email: str, actor: Actor) -> None:
+    invited = invitations.create_invitation(email=email, role="viewer", actor=actor)
     example.note("invitation_id", invited.invitation.wire_id)
     example.note("invitation token", invited.token)
+
+
+def _note_rest(example: Example) -> None:
+    example.note("session_key", stored_key(_new_session(example.owner)))
     example.note("sign-in token", accounts.create_sign_in_link(example.owner.id))
     members = Membership.objects.filter(project=example.project).exclude(user=example.owner)
     for member in members.order_by("id"):
@@ -208,8 +244,8 @@ def _at_path(store: MemoryStore, path: str) -> Memory:
     return Memory.objects.get(store=store, path=path)
 
 
-def _write(store: MemoryStore, memory: Memory, content: str, actor: Actor) -> None:
-    memories.update_memory(store.wire_id, memory.wire_id, content=content, actor=actor)
+def _write(store: MemoryStore, path: str, content: str, actor: Actor) -> None:
+    memories.update_memory(store.wire_id, _at_path(store, path).wire_id, content=content, actor=actor)
 
 
 def _versions(memory: Memory) -> list[MemoryVersion]:

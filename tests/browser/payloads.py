@@ -29,9 +29,9 @@ NAME_LENGTH = 250
 NOTE_ACTS = 'window.acted = () => console.error("violation: a payload acted");'
 # What no page of the hub has of its own.
 ACTIVE = """() => [...document.querySelectorAll("body *")].filter((one) =>
-  ["IFRAME", "OBJECT", "EMBED", "BASE", "IMG", "TEMPLATE", "MATH"].includes(one.tagName.toUpperCase())
-  || one.tagName === "SCRIPT" || one.tagName === "STYLE" && !one.nonce
-  || [...one.attributes].some(({ name, value }) => name.startsWith("on") || /^\\s*javascript:/i.test(value) || /evil\\.example/.test(value) && name !== "value")
+  ["IFRAME", "OBJECT", "EMBED", "BASE", "TEMPLATE", "MATH"].includes(one.tagName.toUpperCase())
+  || one.tagName === "IMG" && one.hasAttribute("src") || one.tagName === "SCRIPT" || one.tagName === "STYLE" && !one.nonce
+  || [...one.attributes].some(({ name, value }) => name.startsWith("on") || /^\\s*javascript:/i.test(value) || /evil\\.example/.test(value) && ["href", "src", "action", "data", "content"].includes(name))
 ).map((one) => one.outerHTML.slice(0, 200))"""
 
 
