@@ -16,6 +16,7 @@ from tests.world import Tenant
 SEEDS: dict[str, Callable[[Plot], str]] = {
     "environment": lambda plot: plot.environment.name,
     "other_id": lambda plot: plot.environment.wire_id,
+    "job_id": lambda plot: plot.job_id,
 }
 # What a page needs behind its URL, by the end of its route.
 QUERIES: dict[str, Callable[[Plot], str]] = {
