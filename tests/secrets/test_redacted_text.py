@@ -1,15 +1,19 @@
 """Promise E1 on a whole hub: redacted text and its digest are in no log, archive, backup or message of the queue."""
 
 import io
+import re
 import tarfile
 from collections.abc import Iterator
 
 import pytest
 
 from memoryhub.digests import sha256_hex
+from memoryhub.embedded import processes
+from tests.browsers import Browser
 from tests.live import LiveCaller
 from tests.secrets.spellings import hits
 from tests.secrets.talkative import TalkativeHub
+from tests.up.hubs import run_command
 
 TEXT = "canary4d7e canary9a01"
 DIGEST = {"the text": TEXT, "its digest": sha256_hex(TEXT)}
@@ -54,17 +58,34 @@ def archive(call: LiveCaller, base: str) -> bytes:
         return answer.content + b"\n".join(file.read() for file in files if file)
 
 
+def export_in_background(talkative: TalkativeHub, call: LiveCaller, base: str) -> tuple[Browser, str]:
+    """As a person asks for it: (their browser, the page of the job, whose worker is done)."""
+    token = re.search(r"/sign-in/(\S+)", run_command(talkative.data_dir, "sign_in_link").stdout)
+    assert token
+    browser = talkative.browser()
+    browser.sign_in_by_link(token[1])
+    project = call("GET", "/v1/projects").body["data"][0]["id"]
+    page = f"/p/{project}/{talkative.facts['environment']}/stores/{base.rpartition('/')[2]}"
+    job = browser.post(f"{page}/export", page=page).headers["location"]
+    assert processes.wait_until(lambda: b">Done<" in browser.get(job).content, 60)
+    return browser, job
+
+
 def test_redacted_text_is_left_in_nothing_that_is_kept_or_given_away(
     talkative: TalkativeHub, store: str
 ) -> None:
     call = talkative.caller()
     assert hits(archive(call, store), DIGEST) == list(DIGEST)  # else the search would find nothing anyway
     assert hits(talkative.dump(), DIGEST) == list(DIGEST)
+    browser, job = export_in_background(talkative, call, store)
+    assert hits(browser.get(f"{job}/file").content, DIGEST) == list(DIGEST)
     with talkative.watched_queue() as sent:
         redacted = call("POST", "/v1/redactions", {"contains": TEXT, "heads": "delete"}).body
     assert (redacted["complete"], redacted["left"]) == (True, []) and len(redacted["redacted"]) >= 4
     assert hits(archive(call, store), DIGEST) == []
     assert hits(talkative.dump(), DIGEST) == []
+    assert browser.get(f"{job}/file").status == 404
+    assert hits(browser.get(job).content, DIGEST) == []
     assert hits(talkative.queue_content() + b"\n".join(sent), DIGEST) == []
     assert b"CheckViolation" in talkative.log() and b"UndefinedTable" in talkative.log()
     assert hits(talkative.log(), DIGEST) == []
