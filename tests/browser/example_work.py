@@ -41,12 +41,12 @@ def do_long_work(
     jobs = []
     for days, columns in steps:
         with at(days):
-            jobs.append(_add(project, environment, owner, columns))
+            jobs.append(add_job(project, environment, owner, columns))
     known["job_id"] = [job.wire_id for job in jobs]
     JobChunk.objects.create(project_id=project.id, job_id=jobs[0].id, position=0, content=FILE)
 
 
-def _add(project: Project, environment: Environment, owner: User, columns: dict[str, Any]) -> Job:
+def add_job(project: Project, environment: Environment, owner: User, columns: dict[str, Any]) -> Job:
     now = timezone.now()
     times: dict[str, Any] = {"created_at": now}
     if columns["state"] != "waiting":

@@ -11,6 +11,7 @@ from memoryhub.session_store import stored_key
 from stores import memories, memory_stores, memory_versions
 from stores.models import MemoryVersion
 from tests.browser.example import ENVIRONMENT, Example
+from tests.browser.example_work import add_job
 
 UNSEEN = "\u202e"
 PAYLOADS = [
@@ -64,6 +65,7 @@ def _fill(tag: str, pack: str, project: Project, owner: User) -> Example:
     example.note("key_id", key.wire_id)
     _write(example, pack, keys.key_actor(key), actor)
     example.note("session_key", _session_of(pack, owner))
+    _fail_work(example, pack)
     return example
 
 
@@ -101,6 +103,20 @@ def _write(example: Example, pack: str, writer: Actor, owner: Actor) -> None:
     example.note("memory_id", memory.wire_id)
     for wire_id in (*(version.wire_id for version in versions), leaked):
         example.note("version_id", wire_id)
+
+
+def _fail_work(example: Example, pack: str) -> None:
+    """An import that named its store so, and failed with a message that repeats what stood in the file."""
+    environment = example.project.environments.get(name=ENVIRONMENT)
+    example.note("other_id", environment.wire_id)
+    columns = {
+        "kind": "import_store",
+        "state": "failed",
+        "arguments": {"name": pack},
+        "problem": pack,
+        "file_name": pack,
+    }
+    example.note("job_id", add_job(example.project, environment, example.owner, columns).wire_id)
 
 
 def _session_of(pack: str, owner: User) -> str:

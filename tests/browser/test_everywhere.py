@@ -73,7 +73,7 @@ def test_every_page_is_accessible_fits_and_stays_still(
                 visits.note(address, "is wider than the window")
             if (shifted := page.evaluate("window.shifted")) > SHIFT_MAX:
                 visits.note(address, f"moved by {shifted} while it was drawn")
-    assert visits.told() == ""
+    visits.require_none()
 
 
 # What the keyboard must reach; of radio buttons with one name, one.
@@ -112,7 +112,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(live_hub: LiveHub
         for address, page in visits.walk([one for one in whole.looked_at() if one.name != "api-reference"]):
             for fault in walk_by_tab(page):
                 visits.note(address, fault)
-    assert visits.told() == ""
+    visits.require_none()
 
 
 def test_a_page_that_does_all_of_it_wrong_is_seen(live_hub: LiveHub, whole: Whole) -> None:

