@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +26,7 @@ README_BYTES_MAX = 60_000
 README_HEIGHT = 760
 README_COLOURS = 64
 WIDTHS = (1200, 390)
+HEIGHT = 900
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -66,26 +68,30 @@ def take_all(url: str) -> int:
     calendar.rewrite()
     count_and_seal()
     addresses, session, count = list_addresses(example), new_session(example.owner), 0
-    for width in WIDTHS:
-        for scheme in SCHEMES:
-            folder = FOLDER / f"{width}-{scheme}"
-            with open_window(width=width, scheme=scheme) as window:
-                visits = Visits(window, url, session)
-                for address, page in visits.walk(addresses):
-                    page.screenshot(path=folder / f"{address.name}.png", full_page=True)
-                    count += 1
-            for name, faults in visits.found().items():
-                print(f"{folder.name}/{name}: {'; '.join(faults)}", file=sys.stderr)
+    with open_window(width=WIDTHS[0], scheme=SCHEMES[0]) as window:
+        visits = Visits(window, url, session)
+        for address, page in visits.walk(addresses):
+            for width, scheme in product(WIDTHS, SCHEMES):
+                page.set_viewport_size({"width": width, "height": HEIGHT})
+                page.emulate_media(color_scheme=scheme)
+                page.screenshot(path=FOLDER / f"{width}-{scheme}" / f"{address.name}.png", full_page=True)
+                count += 1
+            page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
+            page.emulate_media(color_scheme=SCHEMES[0])
+    for name, faults in visits.found().items():
+        print(f"{name}: {'; '.join(faults)}", file=sys.stderr)
     return count
 
 
 def count_and_seal() -> None:
     """What a worker would have done by now."""
     from memoryhub import activity, audit, quotas
+    from stores import totals
 
     audit.seal_all()
     quotas.count_usage()
     activity.count_activity()
+    totals.count_totals()
 
 
 class Calendar:

@@ -38,11 +38,11 @@ def do_long_work(
         (12, _import("cancelled", arguments={"name": "Trial"})),
     ]  # fmt: skip
     environment = Environment.objects.get(project=project, name="production")
-    jobs = []
-    for days, columns in steps:
+    jobs: dict[int, Job] = {}
+    for index, (days, columns) in sorted(enumerate(steps), key=lambda one: -one[1][0]):  # as time went
         with at(days):
-            jobs.append(add_job(project, environment, owner, columns))
-    known["job_id"] = [job.wire_id for job in jobs]
+            jobs[index] = add_job(project, environment, owner, columns)
+    known["job_id"] = [jobs[index].wire_id for index in range(len(jobs))]
     JobChunk.objects.create(project_id=project.id, job_id=jobs[0].id, position=0, content=FILE)
 
 
