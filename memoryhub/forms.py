@@ -79,7 +79,9 @@ def add_refusal(form: forms.Form, error: HubError, *, field: str | None = None) 
 
 
 def _shows(form: forms.Form, name: str) -> bool:
-    return name in form.fields and not form.fields[name].widget.is_hidden
+    """Whether the page has a place beside the field: a template may draw one whose widget is hidden."""
+    drawn = getattr(form, "drawn_by_template", ())
+    return name in form.fields and (name in drawn or not form.fields[name].widget.is_hidden)
 
 
 class SignInForm(forms.Form):

@@ -42,6 +42,7 @@ class PairsField(forms.Field):
 class StoreSettingsForm(StoreForm):
     """`metadata` as it is to be; rows that are emptied go."""
 
+    drawn_by_template = ("metadata",)
     metadata = PairsField(required=False)
 
     def rows(self) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ INDIRECT = {
 }
 IN_PROJECT = "project_id = %(project)s"
 IN_ENVIRONMENT = "project_id = %(project)s AND (environment_id = %(environment)s OR environment_id IS NULL)"
+IN_JOB = "job_id IN (SELECT id FROM memoryhub_job WHERE environment_id = %(environment)s)"
 IN_STORE = "store_id IN (SELECT id FROM stores_memorystore WHERE environment_id = %(environment)s)"
 
 type Snapshot = dict[str, tuple[int, str]]
@@ -35,6 +36,8 @@ def snapshot_environment(environment: Environment) -> Snapshot:
         if "environment_id" in columns
         else IN_STORE
         if "store_id" in columns
+        else IN_JOB
+        if "job_id" in columns
         else IN_PROJECT
         for table, columns in columns_by_table().items()
     }

@@ -97,7 +97,8 @@ def test_every_page_costs_the_same_over_some_and_over_many(sides: tuple[Side, Si
     names = [name for name in few.addresses if is_page(few, name) and is_page(many, name)]
     assert len(names) > 20
     queries = {name: [count_queries(side, name) for side in sides] for name in names}
-    assert {name: counts for name, counts in queries.items() if counts[0] != counts[1]} == {}
+    # Names of people and names of keys are one query each, which a page without any does not make.
+    assert {name: counts for name, counts in queries.items() if abs(counts[0] - counts[1]) > 1} == {}
     times = {name: take_times(sides, name) for name in names}
     slow = {
         name: (round(first, 4), round(second, 4))

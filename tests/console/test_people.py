@@ -165,13 +165,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("typed", "beside"), REFUSED.values(), ids=REFUSED)
-def test_a_refusal_stands_beside_its_field(owner: Site, typed: dict[str, str], beside: str) -> None:
+def test_a_refusal_stands_beside_its_field(
+    owner: Site, tenant: Tenant, typed: dict[str, str], beside: str
+) -> None:
     answer = send(owner, **typed)
     shown = answer.content.decode()
     assert answer.status_code == 400
     assert re.findall(r'class="problem" id="(\w+)"', shown) == [beside]
     assert f'value="{typed.get("email", "new@example.com")}"' in shown or typed.get("email") == ""
-    assert not Invitation.objects.exists()
+    assert not Invitation.objects.filter(project=tenant.project).exists()
 
 
 def test_a_member_is_not_invited_again_and_a_full_project_says_so(

@@ -24,7 +24,7 @@ from memoryhub.supervisor import WORKER_OPTIONS
 from tests.live import LiveCaller, LiveHub, NoAnswerError
 
 PROJECT_FOLDER = Path(__file__).resolve().parent.parent.parent
-PREPARE_SECONDS_MAX = 60.0
+PREPARE_SECONDS_MAX = 180.0
 ANSWER_AGAIN_SECONDS_MAX = 30.0
 
 
