@@ -68,7 +68,8 @@ def test_agents_reach_six_operations_of_the_stores_contract() -> None:
 
 # What a reader may change, and why.
 READERS_MAY = {
-    "jobs.cancel": "whoever asked for work may end it; nobody else's without the right to its kind"
+    "jobs.cancel": "whoever asked for work may end it; nobody else's without the right to its kind",
+    "jobs.delete_file": "the same of the file that it made",
 }
 
 
