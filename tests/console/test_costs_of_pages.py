@@ -23,7 +23,7 @@ SOME, MANY = 25, 2_000  # more than a page of a list shows
 SOME_VERSIONS, MANY_VERSIONS = 25, 500
 REPEATS = 3
 SLOWER_MAX = 2.0
-SECONDS_OF_CHANCE = 0.015
+SECONDS_OF_CHANCE = 0.15  # a machine that does much else beside
 
 
 @dataclass(frozen=True)
