@@ -15,7 +15,7 @@ type Upload = UploadedFile[Any]
 class SpoolUploadHandler(FileUploadHandler):
     """Each file into a spool of its own, which is closed with the request. Only people who are signed in send files."""
 
-    spool: IO[bytes]
+    spool: IO[bytes] | None = None  # of the file that comes in; none of a file that is skipped
 
     def handle_raw_input(
         self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None
@@ -31,13 +31,16 @@ class SpoolUploadHandler(FileUploadHandler):
         self.spool = open_spool()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        assert self.spool is not None
         with disk_room():
             self.spool.write(raw_data)
 
     def file_complete(self, file_size: int) -> Upload:
+        assert self.spool is not None
         self.spool.seek(0)
+        spool, self.spool = self.spool, None
         return UploadedFile(
-            file=self.spool,
+            file=spool,
             name=self.file_name,
             content_type=self.content_type,
             size=file_size,
@@ -45,4 +48,5 @@ class SpoolUploadHandler(FileUploadHandler):
         )
 
     def upload_interrupted(self) -> None:
-        self.spool.close()
+        if self.spool is not None:
+            self.spool.close()
