@@ -87,6 +87,7 @@ def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(
     with open_window(width=1200, scheme="light") as window:
         sign_in(window.page, live, known[1])
         find_tea(window.page, live)
+        window.page.get_by_role("heading", level=1, name="/acme/tea.md").wait_for()
         window.page.keyboard.press("Tab")
         window.page.keyboard.press("Enter")
         window.page.keyboard.press("Tab")

@@ -102,7 +102,7 @@ WORST = {
 }
 
 
-NOISE_SECONDS = 0.03  # caches that no longer hold the lines; a quadratic search takes minutes
+NOISE_SECONDS = 0.15  # caches that no longer hold the lines; a quadratic search takes minutes
 
 
 def cpu_seconds(before: str, after: str) -> float:

@@ -156,6 +156,7 @@ def test_agents_and_readers_may_not_freeze(tenant: Tenant, agent: Caller, shelf:
 
 AGENTS = 50
 TURNS = 20
+FREEZES_MAX = 4
 
 
 class Race:
@@ -189,10 +190,18 @@ class Race:
     def stop(self, owner: Any, memory: Memory | None) -> None:
         self.under_way.wait(60)
         try:
-            freeze(owner, self.shelf, memory)
+            self._freeze(owner, memory)
             self.newest_when_frozen = self.newest()
         finally:
             self.frozen.set()
+
+    def _freeze(self, owner: Any, memory: Memory | None) -> None:
+        """Repeated as the hub asks when a busy machine lets it wait past the time of a statement."""
+        path = self.shelf.url("freeze") if memory is None else f"{self.shelf.memory_url(memory)}/freeze"
+        answers = [owner("POST", path)]
+        while answers[-1].status == 503 and len(answers) < FREEZES_MAX:
+            answers.append(owner("POST", path))
+        assert answers[-1].status == 200, answers[-1].body
 
     def newest(self) -> int:
         return MemoryVersion.objects.filter(store_id=self.shelf.store.id).latest("number").number
