@@ -25,9 +25,11 @@ from memoryhub.pages import PageRequest, form_status, go_to, page
 from memoryhub.problems import status_of
 from stores import edits, memories, memory_stores, memory_versions
 from stores.forms import DeleteForm, EditForm, MoveForm, NewMemoryForm, seen
+from stores.merges import has_marks
 from stores.models import Memory, MemoryStore, MemoryVersion
 from stores.typed_texts import as_typed, restore_ends
 
+MARKS_STAND = "Both changes still stand between marks: keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>."
 REFUSALS = (InvalidRequest, PermissionRefused, RequestTooLarge, MemoryPathConflict)
 
 
@@ -83,8 +85,12 @@ def _save(request: PageRequest, store: MemoryStore, memory_id: str, actor: Actor
     if not form.is_valid():
         return _show_editor(request, store, base, form, status=400)
     content = restore_ends(base.content or "", form.cleaned_data["content"])
-    if request.POST.get("use") == "both":
+    use = request.POST.get("use")
+    if use == "both":
         return _show_merged(request, store, base, content, actor)
+    if use == "merged" and has_marks(content):
+        form.add_error("content", MARKS_STAND)
+        return _show_editor(request, store, base, form, status=400, is_merged=True)
     try:
         saved = memories.update_memory(
             store.wire_id,
@@ -145,7 +151,7 @@ def _show_merged(
     if merge is None:
         return _show_clash(request, store, base, content, actor, status=409)
     form = EditForm.of(newest, content=merge.text, base=newest)
-    return _show_editor(request, store, newest, form, merge=merge)
+    return _show_editor(request, store, newest, form, merge=merge, is_merged=bool(merge.conflicts_count))
 
 
 @page("memories.update")

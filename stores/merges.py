@@ -37,6 +37,12 @@ def merge_texts(base: str, mine: str, theirs: str) -> Merge:
     return Merge("".join(parts), conflicts_count)
 
 
+def has_marks(text: str) -> bool:
+    """Whether a conflict still stands in a text that two were put together in."""
+    lines = set(text.splitlines())
+    return any(mark.rstrip() in lines for mark in (MARK_MINE, MARK_THEIRS))
+
+
 def _stretches(old: Lines, mine: Lines, theirs: Lines) -> Iterator[tuple[Lines, Lines, Lines]]:
     """The three texts cut at every line that both sides kept, each such line after the stretch before it."""
     in_mine = dict(find_kept(old, mine, steps_max=DIFF_STEPS_MAX).pairs)

@@ -253,6 +253,31 @@ def test_changes_of_one_place_are_marked(owner: Site, shelf: Shelf) -> None:
     merged = owner.post(url_of(shelf, memory, "/edit"), form | {"content": "mine\r\n", "use": "both"})
     assert "You both changed 1 place:" in merged.content.decode()
     assert MARK_MINE.strip() in form_of(merged)["content"]
+    assert 'name="use" value="merged"' in merged.content.decode()
+
+
+def test_marks_of_a_conflict_are_not_saved_by_an_oversight(owner: Site, shelf: Shelf) -> None:
+    memory = shelf.put("/a.md", "x\n")
+    form = form_of(owner.get(url_of(shelf, memory, "/edit")))
+    shelf.update(memory, content="theirs\n")
+    edit = url_of(shelf, memory, "/edit")
+    merged = form_of(owner.post(edit, form | {"content": "mine\r\n", "use": "both"})) | {"use": "merged"}
+    refused = owner.post(edit, merged)
+    assert refused.status_code == 400
+    assert "Both changes still stand between marks" in refused.content.decode()
+    assert form_of(refused)["content"] == merged["content"]
+    assert 'name="use" value="merged"' in refused.content.decode()
+    assert texts(shelf)[0] == "theirs\n"
+    assert owner.post(edit, merged | {"content": "both\r\n"}).status_code == 302
+    assert texts(shelf)[0] == "both\n"
+
+
+def test_a_text_that_quotes_marks_is_saved(owner: Site, shelf: Shelf) -> None:
+    memory = shelf.put("/a.md", "x\n")
+    form = form_of(owner.get(url_of(shelf, memory, "/edit")))
+    quoted = f"{MARK_MINE}a\n"
+    assert owner.post(url_of(shelf, memory, "/edit"), form | {"content": quoted}).status_code == 302
+    assert texts(shelf)[0] == quoted
 
 
 def test_one_who_changed_nothing_is_told_so(owner: Site, shelf: Shelf) -> None:
