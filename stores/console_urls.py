@@ -22,6 +22,7 @@ urlpatterns = [
     path("stores/<str:store_id>", console.store, name="store"),
     path("search", search_console.search_environment, name="search"),
     path("stores/<str:store_id>/export", jobs_console.export_store, name="export-store"),
+    path("stores/<str:store_id>/zip", jobs_console.zip_store, name="zip-store"),
     path("stores/<str:store_id>/upload", uploads_console.upload_files, name="upload-files"),
     path("stores/<str:store_id>/settings", settings_console.store_settings, name="store-settings"),
     path("stores/<str:store_id>/delete", settings_console.delete_store, name="delete-store"),

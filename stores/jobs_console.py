@@ -1,5 +1,7 @@
 """The pages that ask for long work on stores: an export, an import, the archiving of many."""
 
+from collections.abc import Callable
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -7,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.actors import Actor
 from memoryhub.errors import InvalidRequest
+from memoryhub.models import Job
 from memoryhub.pages import PageRequest, form_status, go_to, page, sentence
 from stores import store_jobs
 from stores.archive_forms import ImportForm
@@ -15,8 +18,18 @@ from stores.archive_forms import ImportForm
 @page("memory_stores.export")
 @require_POST
 def export_store(request: PageRequest, store_id: str, *, actor: Actor) -> HttpResponse:
+    return _start(request, store_jobs.start_export, store_id, actor)
+
+
+@page("memory_stores.export")
+@require_POST
+def zip_store(request: PageRequest, store_id: str, *, actor: Actor) -> HttpResponse:
+    return _start(request, store_jobs.start_zip, store_id, actor)
+
+
+def _start(request: PageRequest, start: Callable[..., Job], store_id: str, actor: Actor) -> HttpResponse:
     try:
-        job = store_jobs.start_export(store_id, actor=actor)
+        job = start(store_id, actor=actor)
     except InvalidRequest as error:
         messages.warning(request, error.message)
         return go_to(request, "store", store_id=store_id)

@@ -17,22 +17,31 @@ from memoryhub.job_kinds import JobKind
 from memoryhub.models import Job
 from memoryhub.progress import Progress
 from memoryhub.spools import disk_room, open_spool
-from stores import exports, imports, memory_stores
+from stores import exports, imports, memory_stores, zips
 from stores.archive_reader import Archive
 from stores.exports import StoreExport
 from stores.imports import StoreImport
 from stores.memory_stores import get_store, visible_stores
 from stores.models import MemoryStore
 
-EXPORT, IMPORT, ARCHIVE = "export_store", "import_store", "archive_stores"
+EXPORT, ZIP, IMPORT, ARCHIVE = "export_store", "zip_store", "import_store", "archive_stores"
 ARCHIVED_AT_ONCE_MAX = 100
 
 
 def start_export(store_id: str, *, actor: Actor) -> Job:
-    """Raises: NotFound, InvalidRequest."""
+    """The archive with the whole history. Raises: NotFound, InvalidRequest."""
+    return _start(EXPORT, store_id, actor)
+
+
+def start_zip(store_id: str, *, actor: Actor) -> Job:
+    """The current files. Raises: NotFound, InvalidRequest."""
+    return _start(ZIP, store_id, actor)
+
+
+def _start(kind: str, store_id: str, actor: Actor) -> Job:
     store = get_store(store_id, actor=actor)
     return long_work.start_job(
-        EXPORT,
+        kind,
         environment=ids.to_wire(ids.ENVIRONMENT, store.environment_id),
         arguments={"store_id": store.wire_id},
         subject_id=store.id,
@@ -49,14 +58,33 @@ def run_export(job: Job, progress: Progress, actor: Actor) -> dict[str, Any]:
         written = exports.export_store(
             store.wire_id, spool, bytes_max=settings.ARCHIVE_BYTES_MAX, progress=progress, actor=actor
         )
-        spool.seek(0)
-        for position, piece in enumerate(job_files.read_pieces(spool)):
-            progress.write_chunk(position, piece)
-            progress.require()
+        _keep(spool, progress)
     outcome = _export_outcome(written)
     name = f"{portable(store.name, otherwise=store.wire_id)}.tar"
     progress.finish(outcome, file_name=name, file_bytes=written.size_bytes)
     return outcome
+
+
+def run_zip(job: Job, progress: Progress, actor: Actor) -> dict[str, Any]:
+    store = get_store(job.arguments["store_id"], actor=actor)
+    job_files.drop_chunks([job.id])  # of a run before
+    exports.settle_erasures(store)
+    with open_spool() as spool:
+        written = zips.zip_files(
+            store.wire_id, spool, bytes_max=settings.ARCHIVE_BYTES_MAX, progress=progress, actor=actor
+        )
+        _keep(spool, progress)
+    outcome = {"memories": written.memories}
+    name = f"{portable(store.name, otherwise=store.wire_id)}.zip"
+    progress.finish(outcome, file_name=name, file_bytes=written.size_bytes)
+    return outcome
+
+
+def _keep(spool: IO[bytes], progress: Progress) -> None:
+    spool.seek(0)
+    for position, piece in enumerate(job_files.read_pieces(spool)):
+        progress.write_chunk(position, piece)
+        progress.require()
 
 
 def _export_outcome(written: StoreExport) -> dict[str, Any]:
@@ -216,6 +244,15 @@ JOB_KINDS = (
         run_export,
         _name_exports,
         "stores/job_export.html",
+        _read_export,
+    ),
+    JobKind(
+        ZIP,
+        "ZIP of files",
+        "memory_stores.export",
+        run_zip,
+        _name_exports,
+        "stores/job_zip.html",
         _read_export,
     ),
     JobKind(

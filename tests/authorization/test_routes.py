@@ -70,6 +70,7 @@ CONSOLE_ROUTES = {
     f"{ENVIRONMENT}/stores/import",
     f"{ENVIRONMENT}/stores/archive",
     f"{STORE}/export",
+    f"{STORE}/zip",
     STORE,
     f"{STORE}/upload",
     f"{STORE}/settings",

@@ -6,7 +6,7 @@ A parameter of a URL that the example has no id for is an error.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -114,7 +114,8 @@ def _paths(name: str, route: str, example: Example) -> Iterator[str]:
 
 def _complete(query: str, example: Example) -> str:
     known = {parameter: values[0] for parameter, values in example.ids.items()}
-    return query.format(**known, now=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    now = datetime.now(UTC) + timedelta(seconds=1)  # the second that all of the example is before
+    return query.format(**known, now=f"{now:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _values(name: str, parameter: str, example: Example) -> list[str]:
