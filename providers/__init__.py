@@ -1,0 +1,1 @@
+"""Memory bound to sessions: what deployments declare, what sessions bind, what a model is given."""
