@@ -63,6 +63,16 @@ class AuditAction(StrEnum):
     MEMORY_RESTORED = "memory.restored"
     MEMORY_VERSION_REDACTED = "memory_version.redacted"
     TEXT_REDACTED = "text.redacted"
+    SECRET_CREATED = "secret.created"
+    SECRET_CHANGED = "secret.changed"
+    SECRET_DELETED = "secret.deleted"
+    DEPLOYMENT_CREATED = "deployment.created"
+    DEPLOYMENT_PROMOTED = "deployment.promoted"
+    SESSION_CREATED = "session.created"
+    SESSION_ENDED = "session.ended"
+    SESSION_DELETED = "session.deleted"
+    BINDING_REVOKED = "binding.revoked"
+    DOCUMENT_CHANGED = "document.changed"
 
 
 @dataclass(frozen=True, slots=True)

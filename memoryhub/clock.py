@@ -9,3 +9,8 @@ def to_wire(moment: datetime) -> str:
 
 def optional_to_wire(moment: datetime | None) -> str | None:
     return None if moment is None else to_wire(moment)
+
+
+def to_wire_milliseconds(moment: datetime) -> str:
+    """As the contract of document and HTTP memory writes times."""
+    return to_wire(moment)[:-4] + "Z"

@@ -4,9 +4,14 @@ Each reader also takes NAME_FILE, a path to a file that holds the value (Docker 
 Imports nothing of Django: settings, the supervisor and the tests read with it.
 """
 
+import base64
+import binascii
 import os
 from collections.abc import Callable
 from pathlib import Path
+
+KEY_BYTES = 32
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 class SettingError(Exception):
@@ -57,6 +62,17 @@ def read_list(name: str, default: list[str]) -> list[str]:
 
 def read_choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     return _read(name, default, lambda text: choices[choices.index(text)], "one of " + ", ".join(choices))
+
+
+def decode_key(name: str, text: str) -> bytes:
+    """The 32 bytes of a key in base64, with or without padding, of either alphabet. Raises: SettingError."""
+    try:
+        key = base64.b64decode(text.translate(_URL_SAFE) + "=" * (-len(text) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SettingError(f"{name} cannot be read: write {KEY_BYTES} random bytes as base64.")
+    return key
 
 
 def _read[T](name: str, default: T, parse: Callable[[str], T], wanted: str) -> T:

@@ -7,9 +7,13 @@
      ├── NotFound                  it does not exist, or the caller may not know of it
      ├── MethodNotAllowed
      ├── Conflict                  somebody else's change came first
+     │    ├── RevisionConflict          a document is at another revision, or its id was used
      │    ├── MemoryPathConflict
      │    └── MemoryPreconditionFailed
      │         └── MemoryEtagMismatch   the same, asked by an If-Match header
+     ├── PreconditionRequired      the change must say which state it was made for
+     ├── Gone                      it was there, and its text has been erased
+     ├── RecallFailed              a memory could not be recalled, so nothing may be inferred
      ├── RequestTooLarge
      ├── RateLimited
      └── Unavailable               the database or another part did not answer; the outcome may be unknown
@@ -51,6 +55,27 @@ class MethodNotAllowed(HubError):
 
 
 class Conflict(HubError): ...
+
+
+class RevisionConflict(Conflict): ...
+
+
+class PreconditionRequired(HubError): ...
+
+
+class Gone(HubError): ...
+
+
+class RecallFailed(HubError):
+    """`resource`: the first that failed; `cause`: `{"code", "message"}`."""
+
+    def __init__(self, resource: str, cause: dict[str, Any]) -> None:
+        super().__init__(
+            f"The memory {resource} could not be recalled: {cause['message']} Do not run inference on this request.",
+            error_code="memory_recall_failed",
+            resource=resource,
+            cause=cause,
+        )
 
 
 class MemoryPathConflict(Conflict):

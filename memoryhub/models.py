@@ -38,6 +38,7 @@ class Project(models.Model):
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     name = models.CharField(max_length=64)
+    http_memory = models.CharField(max_length=16, default="preview")
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     @property
@@ -297,3 +298,84 @@ class Sweep(models.Model):
 
     name = models.CharField(primary_key=True, max_length=64)
     ran_at = models.DateTimeField(db_default=ClockTimestamp())
+
+
+class Session(models.Model):
+    """A conversation of an agent. What it pins is held by the rooms: its deployment and bindings, its attached stores.
+
+    `request_sha256`: of what was asked for under `idempotency_key`, so that the same request finds it again.
+    `events_count`: the number of the last event; counted under the row's lock, so that no reader skips one.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="agent_sessions")
+    environment = models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
+    title = models.CharField(max_length=NAME_LENGTH_MAX, blank=True)
+    idempotency_key = models.CharField(max_length=256, null=True)
+    request_sha256 = models.CharField(max_length=64)
+    events_count = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    created_by_type = models.CharField(max_length=24)
+    created_by_id = models.CharField(max_length=64)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="session_project_id"),
+            models.UniqueConstraint(fields=["environment", "idempotency_key"], name="session_idempotency"),
+        ]
+        indexes = [
+            models.Index(fields=["environment", "-id"], name="session_environment"),
+            models.Index(fields=["project", "-id"], name="session_project"),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.SESSION, self.id)
+
+
+class SessionEvent(models.Model):
+    """What happened in a session, in order: ids, sizes and names by the hub, anything by the application."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
+    session = models.ForeignKey(Session, models.DO_NOTHING, db_constraint=False, related_name="events")
+    number = models.BigIntegerField()
+    type = models.CharField(max_length=64)
+    data = models.JSONField()
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "number"], name="sessionevent_number")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.SESSION_EVENT, self.id)
+
+
+class Secret(models.Model):
+    """A value that connections send and nobody reads back. `agent_id` empty: for every agent of the environment.
+
+    `sealed` is bound to the row, so that it opens in no other; `sealed_with` names the key that sealed it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="secrets")
+    environment = models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
+    name = models.CharField(max_length=128)
+    agent_id = models.CharField(max_length=128, blank=True)
+    sealed = models.BinaryField()
+    sealed_with = models.CharField(max_length=16)
+    allowed_origins = ArrayField(models.TextField())
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    changed_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["environment", "agent_id", "name"], name="secret_name"),
+        ]
+        indexes = [models.Index(fields=["sealed_with"], name="secret_key")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.SECRET, self.id)

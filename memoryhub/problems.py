@@ -19,6 +19,7 @@ from psycopg import errors as postgres
 from memoryhub.errors import (
     AuthenticationFailed,
     Conflict,
+    Gone,
     HubError,
     InvalidRequest,
     MemoryEtagMismatch,
@@ -27,8 +28,11 @@ from memoryhub.errors import (
     MethodNotAllowed,
     NotFound,
     PermissionRefused,
+    PreconditionRequired,
     RateLimited,
+    RecallFailed,
     RequestTooLarge,
+    RevisionConflict,
     Unavailable,
 )
 from memoryhub.request_context import current_request_id
@@ -43,12 +47,16 @@ ANSWERS: dict[type[HubError], tuple[int, str]] = {
     PermissionRefused: (403, "permission_error"),
     NotFound: (404, "not_found_error"),
     MethodNotAllowed: (405, "invalid_request_error"),
+    RevisionConflict: (412, "revision_conflict_error"),
     MemoryPathConflict: (409, "memory_path_conflict_error"),
     MemoryEtagMismatch: (412, "memory_precondition_failed_error"),
     MemoryPreconditionFailed: (409, "memory_precondition_failed_error"),
     Conflict: (409, "conflict_error"),
+    Gone: (410, "gone_error"),
     RequestTooLarge: (413, "request_too_large"),
+    PreconditionRequired: (428, "precondition_required_error"),
     RateLimited: (429, "rate_limit_error"),
+    RecallFailed: (502, "recall_failed_error"),
     Unavailable: (503, "api_error"),
 }
 API_PREFIXES = ("/v1/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")

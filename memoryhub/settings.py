@@ -7,7 +7,15 @@ from django.utils.csp import CSP
 
 from memoryhub import __version__, embedded
 from memoryhub.database_pool import pool_options
-from memoryhub.environ import SettingError, read_choice, read_flag, read_integer, read_list, read_text
+from memoryhub.environ import (
+    SettingError,
+    decode_key,
+    read_choice,
+    read_flag,
+    read_integer,
+    read_list,
+    read_text,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = embedded.data_folder()
@@ -25,7 +33,27 @@ def _secret(name: str) -> str:
     return value
 
 
+def _key(name: str) -> bytes | None:
+    """32 bytes as base64; None when nobody gave one: what needs it then says so. Raises: SettingError."""
+    text = read_text(f"MEMORYHUB_{name.upper()}") or SECRETS.get(name)
+    return None if text is None else decode_key(f"MEMORYHUB_{name.upper()}", text)
+
+
 SECRET_KEY = _secret("secret_key")
+PARTITION_KEY = _key("partition_key")
+CONTINUATION_KEY = _key("continuation_key")
+# The first seals; the others only open what they sealed before.
+ENCRYPTION_KEYS = [
+    key
+    for key in (
+        _key("encryption_key"),
+        *(
+            decode_key("MEMORYHUB_ENCRYPTION_KEYS_OLD", text)
+            for text in read_list("MEMORYHUB_ENCRYPTION_KEYS_OLD", [])
+        ),
+    )
+    if key is not None
+]
 
 DEBUG = False
 PORT = read_integer("PORT", 8000, minimum=1, maximum=65_535)
@@ -55,6 +83,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "memoryhub",
     "stores",
+    "providers",
 ]
 MIDDLEWARE = [
     "memoryhub.middleware.RequestMiddleware",
@@ -169,6 +198,8 @@ JOB_FILE_BYTES_MAX = read_integer(
     "MEMORYHUB_JOB_FILE_BYTES_MAX", 2_147_483_648, minimum=1_024, maximum=10**13
 )
 JOB_FILE_HOURS = read_integer("MEMORYHUB_JOB_FILE_HOURS", 24, minimum=1, maximum=8_760)
+SECRETS_MAX = read_integer("MEMORYHUB_SECRETS_MAX", 1_000, minimum=1, maximum=100_000)
+DOCUMENTS_MAX = read_integer("MEMORYHUB_DOCUMENTS_MAX", 10_000, minimum=1, maximum=1_000_000)
 ARCHIVE_BYTES_MAX = read_integer("MEMORYHUB_ARCHIVE_BYTES_MAX", 268_435_456, minimum=1_024, maximum=10**12)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]

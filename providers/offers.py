@@ -4,7 +4,7 @@ Source: contract of document and HTTP memory, sections 7.2 and 9. A tool of seve
 `memory` picks one of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ VISIBILITY_SENTENCE = (
     "A result with status stored means that the next recall can see the change; accepted means that the service has"
     " queued it and recall may show it later."
 )
+
+UNNAMED = object()  # a call without the argument `memory`; null is a value
 
 type Access = Literal["read", "write"]
 
@@ -121,13 +123,24 @@ class OfferedTool:
 
 def offer_tools(bound: Iterable[BoundResource], selected: Iterable[str]) -> dict[str, OfferedTool]:
     """By the name that the model sees; only what the selected resources' bindings allow."""
+    return _gather(bound, selected, by_access=True)
+
+
+def known_tools(bound: Iterable[BoundResource], selected: Iterable[str]) -> dict[str, OfferedTool]:
+    """The same, whatever the bindings allow: what a call may name and be told that it may not."""
+    return _gather(bound, selected, by_access=False)
+
+
+def _gather(
+    bound: Iterable[BoundResource], selected: Iterable[str], *, by_access: bool
+) -> dict[str, OfferedTool]:
     chosen = set(selected)
     eligible = [
         (f"{PREFIX}{name}", target)
         for one in sorted(bound, key=lambda one: one.resource.id)
         if one.resource.id in chosen
         for name, target in _targets(one)
-        if target.access == "read" or one.is_writable
+        if not by_access or target.access == "read" or one.is_writable
     ]
     names = sorted({name for name, _ in eligible})
     return {
@@ -216,20 +229,18 @@ def _declared_inputs(resource: DeclaredResource) -> list[tuple[str, dict[str, An
     return [(tool.name, tool.input) for tool in DOCUMENT_TOOLS]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """`arguments`: without `memory`."""
-
-    target: Target
-    arguments: dict[str, Any]
+type Refusal = Literal["not_bound", "read_only"]
 
 
-def choose_target(tool: OfferedTool, arguments: Mapping[str, Any]) -> Chosen | None:
-    """The resource that a call means; None when it names none that it may, or does not say which of several."""
-    rest = {name: value for name, value in arguments.items() if name != RESERVED_ARGUMENT}
-    if RESERVED_ARGUMENT in arguments:
-        named = arguments[RESERVED_ARGUMENT]
-    else:
-        named = next(iter(tool.targets)) if len(tool.targets) == 1 else None
-    target = tool.targets.get(named) if isinstance(named, str) else None
-    return None if target is None else Chosen(target, rest)
+def choose_target(known: OfferedTool, eligible: Collection[str], named: Any) -> Target | Refusal:
+    """The resource that a call means. `named`: its argument `memory`, or UNNAMED without one.
+
+    A call is never redirected: what is not eligible is refused, and a call that leaves the choice open too.
+    """
+    if named is UNNAMED:
+        open_choice = eligible or known.targets
+        named = next(iter(open_choice)) if len(open_choice) == 1 else None
+    target = known.targets.get(named) if isinstance(named, str) else None
+    if target is None:
+        return "not_bound"
+    return target if target.resource_id in eligible else "read_only"

@@ -3,7 +3,7 @@
 Each change appends exactly one version and moves the head in the same transaction; a change of nothing appends none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -27,10 +27,12 @@ from memoryhub.errors import (
 )
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
-from stores import search
+from stores import document_policy, search
+from stores.document_policy import Card
 from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
 from stores.memory_stores import get_store, lock_store, require_writable, share_store
-from stores.models import Memory, MemoryStore, MemoryVersion
+from stores.memory_versions import erase_history
+from stores.models import Memory, MemoryStore, MemoryVersion, UsedPath
 from stores.paths import check_path, check_path_prefix, parent_keys, prefix_range, subtree_range
 
 
@@ -62,14 +64,25 @@ def create_memory(store_id: str, *, path: str, content: str, actor: Actor) -> Me
     return add_memory(store, path=path, content=content, actor=actor)
 
 
-def add_memory(store: MemoryStore, *, path: str, content: str, actor: Actor) -> Memory:
-    """The step of `create_memory`: the store is locked and writable, path and content are checked."""
+def add_memory(
+    store: MemoryStore, *, path: str, content: str, card: Card | None = None, actor: Actor
+) -> Memory:
+    """The step of `create_memory`: the store is locked and writable, path and content are checked.
+
+    `card`: of a document; its id is its title when none is given.
+    """
     path_key = path.encode()
     require_free_path(store, path_key)
-    require_room(store)
+    if document_policy.is_document_store(store):
+        document_policy.require_new(store, path, content)
+        card = card or document_policy.first_card(path)
+    else:
+        require_room(store)
     quotas.require_history_room(store.project_id)
     memory = Memory(project_id=store.project_id, store=store, path=path, path_key=path_key)
-    append_version(memory, operation="created", content=content, actor=actor)
+    if card is not None and not card.agent_writes:
+        memory.frozen_at = ClockTimestamp()
+    append_version(memory, operation="created", content=content, card=card, actor=actor)
     search.index_memory(memory, store, content)
     record_change(AuditAction.MEMORY_CREATED, memory, store, actor)
     return memory
@@ -158,6 +171,8 @@ def change_memory(
     actor: Actor,
 ) -> Memory:
     """The step of `update_memory`: both rows are locked and writable, path and content are checked."""
+    if document_policy.is_document_store(store):
+        document_policy.require_same_path(memory, path)
     same_path = path is None or path == memory.path
     same_content = content is None or sha256_hex(content) == memory.content_sha256
     if same_path and same_content:
@@ -168,10 +183,21 @@ def change_memory(
     if path is not None and not same_path:
         require_free_path(store, path.encode(), moving=memory)
         memory.path, memory.path_key = path, path.encode()
-    quotas.require_history_room(store.project_id)
     text = head_content(memory) if content is None else content
-    append_version(memory, operation="modified", content=text, actor=actor)
-    search.index_memory(memory, store, text)
+    card = None
+    if document_policy.is_document_store(store):
+        document_policy.require_fit(store, text)
+        card = document_policy.card_of(memory.head)
+    return rewrite_memory(store, memory, content=text, card=card, actor=actor)
+
+
+def rewrite_memory(
+    store: MemoryStore, memory: Memory, *, content: str, card: Card | None, actor: Actor
+) -> Memory:
+    """A step: a new version of a memory whose rows are locked, with a text and a card that were checked."""
+    quotas.require_history_room(store.project_id)
+    append_version(memory, operation="modified", content=content, card=card, actor=actor)
+    search.index_memory(memory, store, content)
     record_change(AuditAction.MEMORY_UPDATED, memory, store, actor)
     return memory
 
@@ -210,10 +236,13 @@ def remove_memory(
     """The step of `delete_memory`: both rows are locked and writable. The version that records the deletion."""
     if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
         raise MemoryPreconditionFailed
-    deletion = append_version(memory, operation="deleted", content=None, actor=actor)
+    deletion = append_version(memory, operation="deleted", content=None, card=None, actor=actor)
     # its search row goes with it
     Memory.objects.filter(id=memory.id).delete()
     record_change(AuditAction.MEMORY_DELETED, memory, store, actor)
+    if document_policy.is_document_store(store):
+        UsedPath.objects.create(project_id=store.project_id, store=store, path_key=memory.path_key)
+        erase_history(memory, actor)
     return deletion
 
 
@@ -223,8 +252,7 @@ def freeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
     store = share_store(store_id, actor)
     memory = lock_memory(store, memory_id)
     if memory.frozen_at is None:
-        memory.frozen_at = ClockTimestamp()
-        _save_frozen(AuditAction.MEMORY_FROZEN, memory, store, actor)
+        _set_frozen(store, memory, frozen=True, actor=actor)
     return memory
 
 
@@ -234,19 +262,26 @@ def unfreeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
     store = share_store(store_id, actor)
     memory = lock_memory(store, memory_id)
     if memory.frozen_at is not None:
-        memory.frozen_at = None
-        _save_frozen(AuditAction.MEMORY_UNFROZEN, memory, store, actor)
+        _set_frozen(store, memory, frozen=False, actor=actor)
     return memory
 
 
-def _save_frozen(action: AuditAction, memory: Memory, store: MemoryStore, actor: Actor) -> None:
+def _set_frozen(store: MemoryStore, memory: Memory, *, frozen: bool, actor: Actor) -> None:
+    action = AuditAction.MEMORY_FROZEN if frozen else AuditAction.MEMORY_UNFROZEN
+    memory.frozen_at = ClockTimestamp() if frozen else None
     memory.save(update_fields=["frozen_at"])
+    if document_policy.is_document_store(store):  # a document's revision covers who may write it
+        card = replace(document_policy.card_of(memory.head), agent_writes=not frozen)
+        quotas.require_history_room(store.project_id)
+        append_version(memory, operation="modified", content=head_content(memory), card=card, actor=actor)
     audit.record(
         action, memory.wire_id, environment_id=store.environment_id, parent_id=store.wire_id, actor=actor
     )
 
 
-def append_version(memory: Memory, *, operation: str, content: str | None, actor: Actor) -> MemoryVersion:
+def append_version(
+    memory: Memory, *, operation: str, content: str | None, card: Card | None, actor: Actor
+) -> MemoryVersion:
     """A step: write the version of a change, and point the head at it unless the memory is deleted."""
     version = MemoryVersion(
         project_id=memory.project_id,
@@ -259,6 +294,9 @@ def append_version(memory: Memory, *, operation: str, content: str | None, actor
         content_sha256=None if content is None else sha256_hex(content),
         created_by_type=actor.type,
         created_by_id=actor.actor_id,
+        title=card.title if card else None,
+        summary=card.summary if card else None,
+        agent_writes=card.agent_writes if card else None,
     )
     version.save(force_insert=True)
     if operation != "deleted":

@@ -28,11 +28,13 @@ from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 from memoryhub.snapshots import allow_seconds
+from stores import document_policy
 from stores.limits import METADATA_PAIRS_MAX
-from stores.models import MemoryStore, MemoryVersion
+from stores.models import Attachment, MemoryStore, MemoryVersion
 from stores.totals import begin_totals
 
 DELETE_STATEMENT_SECONDS_MAX = 300
+HOLDERS_SHOWN_MAX = 10  # contract: 4.6 session_ids
 # By name and not as *, which a plan that is kept would refuse once a column is added.
 _COLUMNS = ", ".join(str(field.column) for field in MemoryStore._meta.concrete_fields)
 
@@ -277,6 +279,7 @@ def list_stores(
 def archive_store(store_id: str, *, actor: Actor) -> MemoryStore:
     """One way. Again: unchanged. Raises: NotFound."""
     store = lock_store(store_id, actor)
+    document_policy.require_plain(store, "archived")
     if store.archived_at is not None:
         return store
     store.archived_at = ClockTimestamp()
@@ -315,6 +318,22 @@ def unfreeze_store(store_id: str, *, actor: Actor) -> MemoryStore:
     return store
 
 
+def require_unattached(store: MemoryStore) -> None:
+    """A step: no session holds the store, which is locked. Raises: InvalidRequest with the first of those that do."""
+    holders = (
+        Attachment.objects.filter(store_id=store.id)
+        .order_by("session_id")
+        .values_list("session_id", flat=True)
+    )
+    session_ids = [ids.to_wire(ids.SESSION, key) for key in holders[:HOLDERS_SHOWN_MAX]]
+    if session_ids:
+        raise InvalidRequest(
+            "The memory store is attached to sessions; delete those first, or archive the store.",
+            error_code="memory_store_attached",
+            session_ids=session_ids,
+        )
+
+
 @atomic(durable=True)
 def delete_store(
     store_id: str, *, expected_name: str | None = None, expected_number: int | None = None, actor: Actor
@@ -325,6 +344,8 @@ def delete_store(
     Raises: NotFound, InvalidRequest when the name is another, Conflict when a memory changed meanwhile.
     """
     store = lock_store(store_id, actor)
+    document_policy.require_plain(store, "deleted")
+    require_unattached(store)
     wire_id = store.wire_id
     if expected_name is not None and expected_name.strip() != store.name.strip():
         raise InvalidRequest("name: This is not the name of the store.", error_code="store_name_differs")

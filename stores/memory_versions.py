@@ -11,6 +11,7 @@ from memoryhub import audit, ids, job_files
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
+from memoryhub.erasure import erase_copies
 from memoryhub.errors import InvalidRequest, NotFound
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
@@ -114,20 +115,8 @@ def lock_memory_of(version: MemoryVersion) -> Memory | None:
 def erase_version(
     store: MemoryStore, version_key: UUID, *, reason: str | None, actor: Actor
 ) -> MemoryVersion:
-    """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked.
-
-    Files of exports that hold its text go too.
-    """
-    job_files.forget_files_of(store.id)
-    erased = MemoryVersion.objects.filter(id=version_key, redacted_at=None).update(
-        path=None,
-        content=None,
-        content_size_bytes=None,
-        content_sha256=None,
-        redacted_at=ClockTimestamp(),
-        redacted_by_type=actor.type,
-        redacted_by_id=actor.actor_id,
-    )
+    """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked."""
+    erased = _erase(store.id, MemoryVersion.objects.filter(id=version_key), actor)
     version = MemoryVersion.objects.get(id=version_key)
     if erased:
         audit.record(
@@ -140,3 +129,26 @@ def erase_version(
             actor=actor,
         )
     return version
+
+
+def erase_history(memory: Memory, actor: Actor) -> None:
+    """A step: nothing is left of the texts of a deleted document. Its deletion is what the audit trail has of it."""
+    _erase(memory.store_id, MemoryVersion.objects.filter(store_id=memory.store_id, memory_id=memory.id), actor)
+
+
+def _erase(store_key: UUID, versions: QuerySet[MemoryVersion], actor: Actor) -> int:
+    """The texts of some versions of one store: in their rows, in files of exports, and in every copy that a room keeps."""
+    job_files.forget_files_of(store_key)
+    erased = versions.filter(redacted_at=None)
+    erase_copies(list(erased.values_list("id", flat=True)))
+    return erased.update(
+        path=None,
+        content=None,
+        content_size_bytes=None,
+        content_sha256=None,
+        title=None,
+        summary=None,
+        redacted_at=ClockTimestamp(),
+        redacted_by_type=actor.type,
+        redacted_by_id=actor.actor_id,
+    )

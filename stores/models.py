@@ -11,10 +11,15 @@ from django.db.models.functions import Lower
 
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp, NextNumber
-from memoryhub.models import Environment, Project
+from memoryhub.models import Environment, Project, Session
 
 
 class MemoryStore(models.Model):
+    """`resource_id`: the store holds the documents of that resource, so its memories keep to the policy of documents.
+
+    `content_bytes_max` is that resource's current limit; both are null for a store of its own.
+    """
+
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="memory_stores")
     environment = models.ForeignKey(
@@ -27,9 +32,14 @@ class MemoryStore(models.Model):
     updated_at = models.DateTimeField(db_default=ClockTimestamp())
     archived_at = models.DateTimeField(null=True)
     frozen_at = models.DateTimeField(null=True)
+    resource_id = models.CharField(max_length=128, null=True)
+    content_bytes_max = models.IntegerField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["project", "id"], name="memorystore_project_id")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="memorystore_project_id"),
+            models.UniqueConstraint(fields=["environment", "resource_id"], name="memorystore_resource"),
+        ]
         indexes = [
             models.Index(fields=["environment", "-created_at", "-id"], name="memorystore_environment"),
             models.Index(fields=["project", "-created_at", "-id"], name="memorystore_project"),
@@ -62,7 +72,10 @@ class StoreTotals(models.Model):
 
 
 class MemoryVersion(models.Model):
-    """One accepted change. `number` orders the versions of a store."""
+    """One accepted change. `number` orders the versions of a store.
+
+    `title`, `summary` and `agent_writes` are those of a document; null in a store of its own.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     number = models.BigIntegerField(db_default=NextNumber("stores_version_number"), unique=True)
@@ -84,6 +97,9 @@ class MemoryVersion(models.Model):
     redacted_at = models.DateTimeField(null=True)
     redacted_by_type = models.CharField(max_length=24, null=True)
     redacted_by_id = models.CharField(max_length=64, null=True)
+    title = models.TextField(null=True)
+    summary = models.TextField(null=True)
+    agent_writes = models.BooleanField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "id"], name="memoryversion_project_id")]
@@ -155,3 +171,46 @@ class MemoryIndex(models.Model):
     store_id = models.UUIDField()
     length = models.IntegerField()
     terms = SearchVectorField()
+
+
+class UsedPath(models.Model):
+    """The path of a deleted document: it is never used again. Nothing of the text is kept."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    store = models.ForeignKey(
+        MemoryStore, models.DO_NOTHING, db_constraint=False, related_name="used_paths", db_index=False
+    )
+    path_key = models.BinaryField()
+    deleted_at = models.DateTimeField(db_default=ClockTimestamp())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["store", "path_key"], name="usedpath_store_path")]
+
+
+class Attachment(models.Model):
+    """A store that a session mounts. What stands here is frozen when the session begins; the memories are live.
+
+    Gone with its session; the store cannot be deleted before.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    session = models.ForeignKey(Session, models.DO_NOTHING, db_constraint=False, related_name="attachments")
+    store = models.ForeignKey(MemoryStore, models.DO_NOTHING, db_constraint=False, related_name="attachments")
+    position = models.SmallIntegerField()
+    access = models.CharField(max_length=16)
+    name = models.TextField()
+    description = models.TextField()
+    instructions = models.TextField(null=True)
+    mount_path = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "store"], name="attachment_session_store"),
+            models.UniqueConstraint(fields=["session", "mount_path"], name="attachment_session_path"),
+        ]

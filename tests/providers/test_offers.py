@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from providers.declarations import parse_manifest
-from providers.offers import DOCUMENT_TOOLS, BoundResource, choose_target, find_collision, offer_tools
+from providers.offers import (
+    DOCUMENT_TOOLS,
+    UNNAMED,
+    BoundResource,
+    choose_target,
+    find_collision,
+    known_tools,
+    offer_tools,
+)
 from tests.providers.manifests import SCHEMA, document_resource, http_resource, manifest, tool
 
 SAVE_SCHEMA = DOCUMENT_TOOLS[0].input
@@ -98,10 +106,17 @@ def test_descriptions_of_several_targets_stand_under_each_other_and_tell_what_di
     ],
 )
 def test_a_call_means(arguments: dict[str, Any], resource_ids: list[str], chosen: str | None) -> None:
-    offered = offer_tools(bound(*map(http_resource, resource_ids)), resource_ids)["memory_remember"]
-    found = choose_target(offered, arguments)
-    assert (found and found.target.resource_id) == chosen
-    assert found is None or found.arguments == {"fact": "x"}
+    known = known_tools(bound(*map(http_resource, resource_ids)), resource_ids)["memory_remember"]
+    found = choose_target(known, resource_ids, arguments.get("memory", UNNAMED))
+    assert (found if isinstance(found, str) else found.resource_id) == (chosen or "not_bound")
+
+
+def test_a_call_to_what_may_only_be_read_is_told_so() -> None:
+    known = known_tools(bound(http_resource("a"), http_resource("b"), is_writable=False), ["a", "b"])
+    assert choose_target(known["memory_remember"], ["a"], "b") == "read_only"
+    assert choose_target(known["memory_remember"], [], UNNAMED) == "not_bound"
+    alone = known_tools(bound(http_resource("a"), is_writable=False), ["a"])
+    assert choose_target(alone["memory_remember"], [], UNNAMED) == "read_only"
 
 
 def collision(*resources: dict[str, Any], ordinary: tuple[str, ...] = ()) -> str | None:

@@ -1,0 +1,163 @@
+"""Bindings: which documents, collections and namespaces a session may reach, fixed when it begins.
+
+Source: contract, sections 4 and 9.3. Every check is made before anything is stored.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from memoryhub.actors import Actor
+from memoryhub.errors import InvalidRequest
+from memoryhub.models import Project, Session
+from providers import namespaces
+from providers.declarations import Manifest
+from providers.limits import BINDINGS_MAX
+from providers.models import Binding, Resource
+from providers.offers import find_collision
+from stores.models import Memory
+
+SCOPES = {"document": ("document", "collection"), "http": ("namespace",)}
+_TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+_KEYS = frozenset({"scope", "id", "access"})
+
+
+@dataclass(frozen=True, slots=True)
+class WantedBinding:
+    """`target_id` empty: of a collection."""
+
+    resource_id: str
+    scope: str
+    target_id: str
+    access: str
+
+    def canonical(self) -> dict[str, str]:
+        return {"scope": self.scope, "id": self.target_id, "access": self.access}
+
+
+def refused(resource_id: str, sentence: str) -> InvalidRequest:
+    return InvalidRequest(f"memory.{resource_id}: {sentence}", error_code="invalid_memory_binding")
+
+
+def parse_bindings(value: Mapping[str, Any]) -> list[WantedBinding]:
+    """Defaults filled in, by resource id. Raises: InvalidRequest (`invalid_memory_binding`)."""
+    if len(value) > BINDINGS_MAX:
+        raise InvalidRequest(
+            f"memory: {len(value)} resources are bound; a session binds at most {BINDINGS_MAX}.",
+            error_code="invalid_memory_binding",
+        )
+    return [_parse_binding(resource_id, value[resource_id]) for resource_id in sorted(value)]
+
+
+def _parse_binding(resource_id: str, given: Any) -> WantedBinding:
+    if not isinstance(given, dict):
+        raise refused(resource_id, "It must be an object.")
+    unknown = sorted(given.keys() - _KEYS)
+    if unknown:
+        raise refused(resource_id, f"{unknown[0]} is not known here.")
+    scope, target_id, access = given.get("scope"), given.get("id"), given.get("access", "read")
+    if scope not in ("document", "collection", "namespace"):
+        raise refused(resource_id, "scope must be document, collection or namespace.")
+    if access not in ("read", "read-write"):
+        raise refused(resource_id, "access must be read or read-write.")
+    if scope == "collection":
+        if "id" in given:
+            raise refused(resource_id, "A collection has no id.")
+        if access != "read":
+            raise refused(resource_id, "A collection can only be read.")
+        return WantedBinding(resource_id, scope, "", access)
+    if not isinstance(target_id, str) or not _TARGET_ID.fullmatch(target_id):
+        raise refused(resource_id, f"id must be that of a {scope}: 1 to 128 letters, digits, _ and -.")
+    return WantedBinding(resource_id, scope, target_id, access)
+
+
+def add_bindings(
+    session: Session, wanted: Sequence[WantedBinding], manifest: Manifest, *, actor: Actor
+) -> list[Binding]:
+    """A step, in the transaction that makes the session.
+
+    Raises: InvalidRequest (`invalid_memory_binding`, `memory_tool_conflict`, `http_memory_unavailable`).
+    """
+    resources = _find_resources(session.environment_id, wanted, manifest)
+    _require_documents(wanted, resources)
+    collision = find_collision(
+        (manifest.resources[one.resource_id] for one in wanted), manifest.ordinary_tools
+    )
+    if collision is not None:
+        raise InvalidRequest(f"memory: {collision}", error_code="memory_tool_conflict")
+    return Binding.objects.bulk_create(
+        _binding(session, one, resources[one.resource_id], actor) for one in wanted
+    )
+
+
+def _find_resources(
+    environment_id: UUID, wanted: Sequence[WantedBinding], manifest: Manifest
+) -> dict[str, Resource]:
+    names = [one.resource_id for one in wanted]
+    rows = Resource.objects.filter(environment_id=environment_id, resource_id__in=names).select_related(
+        "store"
+    )
+    resources = {row.resource_id: row for row in rows}
+    for one in wanted:
+        if one.resource_id not in manifest.resources or one.resource_id not in resources:
+            raise refused(one.resource_id, "The session's deployment does not declare this resource.")
+        kind = resources[one.resource_id].kind
+        if one.scope not in SCOPES[kind]:
+            raise refused(
+                one.resource_id, f"A resource of the kind {kind} is bound by {' or '.join(SCOPES[kind])}."
+            )
+    return resources
+
+
+def _require_documents(wanted: Sequence[WantedBinding], resources: Mapping[str, Resource]) -> None:
+    named = {
+        (resources[one.resource_id].store_id, f"/{one.target_id}".encode()): one
+        for one in wanted
+        if one.scope == "document"
+    }
+    found = Memory.objects.filter(
+        store_id__in={store_id for store_id, _ in named}, path_key__in={path_key for _, path_key in named}
+    ).values_list("store_id", "path_key")
+    live = {(store_id, bytes(path_key)) for store_id, path_key in found}
+    for key, one in named.items():
+        if key not in live:
+            raise refused(one.resource_id, f"There is no document {one.target_id}.")
+
+
+def _binding(session: Session, wanted: WantedBinding, resource: Resource, actor: Actor) -> Binding:
+    namespace = None
+    if wanted.scope == "namespace":
+        _require_http_memory(actor)
+        namespace = namespaces.open_namespace(resource, wanted.target_id)
+    return Binding(
+        project_id=session.project_id,
+        session=session,
+        resource=resource,
+        scope=wanted.scope,
+        target_id=wanted.target_id,
+        namespace=namespace,
+        access=wanted.access,
+    )
+
+
+def _require_http_memory(actor: Actor) -> None:
+    if Project.objects.values_list("http_memory", flat=True).get(id=actor.project_id) != "enabled":
+        raise InvalidRequest(
+            "memory: HTTP memory is a preview in this project: it can be declared, and not bound yet.",
+            error_code="http_memory_unavailable",
+        )
+    if settings.PARTITION_KEY is None:
+        raise InvalidRequest(
+            "memory: This hub has no key for partitions: set MEMORYHUB_PARTITION_KEY.",
+            error_code="http_memory_unavailable",
+        )
+
+
+def list_bindings(session: Session) -> list[Binding]:
+    """By resource id, with what they reach."""
+    bindings = Binding.objects.filter(session_id=session.id).select_related("resource__store", "namespace")
+    return sorted(bindings, key=lambda binding: binding.resource.resource_id)

@@ -1,0 +1,211 @@
+"""The request cycle: recall of everything that is bound, kept before it is shown; then what the render selects.
+
+Source: contract, section 6. A recall that failed leaves nothing accepted, and nothing may be inferred on it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.transaction import atomic
+
+from memoryhub import ids, sessions
+from memoryhub.actors import Actor
+from memoryhub.columns import ClockTimestamp
+from memoryhub.credentials import hold_credential
+from memoryhub.errors import Conflict, Gone, NotFound, RecallFailed
+from memoryhub.models import Session
+from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
+from memoryhub.session_events import append_event
+from providers import deployments
+from providers.bindings import list_bindings
+from providers.models import Binding, ModelRequest, Projection
+from providers.offers import BoundResource, OfferedTool, offer_tools
+from providers.recall import Recalled, recall_documents
+from providers.sessions import find_deployment
+
+RECALLING, ACCEPTED, RECALL_FAILED = "recalling", "accepted", "recall_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """`is_new` False: it was accepted before, and this is what was kept."""
+
+    request: ModelRequest
+    projections: list[Projection]
+    is_new: bool
+
+
+def open_request(
+    session_id: str, *, client_request_id: str, input_text: str | None, actor: Actor
+) -> Accepted:
+    """Recall everything that the session binds. The same `client_request_id` again: what was kept of it.
+
+    Raises: NotFound, Conflict for an ended session, Gone for one whose text was erased, RecallFailed.
+    """
+    request = _begin(session_id, client_request_id, input_text, actor)
+    try:
+        return _accept(session_id, request.id, actor)
+    except RecallFailed as error:
+        _fail(request.id, error)
+        raise
+
+
+@atomic(durable=True)
+def _begin(session_id: str, client_request_id: str, input_text: str | None, actor: Actor) -> ModelRequest:
+    """The request's row, which is there before anything is recalled. An accepted one is left as it is."""
+    hold_credential(actor)
+    session = sessions.lock_session(session_id, actor)
+    held = ModelRequest.objects.filter(session_id=session.id, client_request_id=client_request_id)
+    request = find_row(held)
+    if request is not None and request.state == ACCEPTED:
+        return request
+    sessions.require_live(session)
+    if request is None:
+        return ModelRequest.objects.create(
+            project_id=session.project_id,
+            session=session,
+            client_request_id=client_request_id,
+            state=RECALLING,
+            input_text=input_text,
+        )
+    request.state, request.input_text, request.cause = RECALLING, input_text, None
+    request.save(update_fields=["state", "input_text", "cause"])
+    return request
+
+
+@atomic(durable=True)
+def _accept(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
+    """Keep what is recalled, all of it or nothing. Two at once: the second gets what the first kept."""
+    session = sessions.lock_session(session_id, actor)
+    request = ModelRequest.objects.get(id=request_id)
+    if request.state == ACCEPTED:
+        return Accepted(request, _kept(request), is_new=False)
+    sessions.require_live(session)
+    recalled = recall_documents(session, live_bindings(session))
+    projections = Projection.objects.bulk_create(_projection(request, one) for one in recalled)
+    request.state, request.accepted_at, request.input_text = ACCEPTED, ClockTimestamp(), None
+    request.save(update_fields=["state", "accepted_at", "input_text"])
+    sizes = {one.resource_id: len(one.text.encode()) for one in recalled}
+    append_event(session, "model_request.accepted", {"model_request_id": request.wire_id, "bytes": sizes})
+    return Accepted(request, projections, is_new=True)
+
+
+def live_bindings(session: Session) -> list[Binding]:
+    """Those that are not revoked: a revoked one is not recalled."""
+    return [one for one in list_bindings(session) if one.revoked_at is None]
+
+
+def _projection(request: ModelRequest, recalled: Recalled) -> Projection:
+    return Projection(
+        project_id=request.project_id,
+        model_request=request,
+        resource_id=recalled.resource_id,
+        text=recalled.text,
+        sources=recalled.sources,
+        writable=recalled.writable,
+        version_ids=recalled.version_ids,
+    )
+
+
+def _kept(request: ModelRequest) -> list[Projection]:
+    """Raises: Gone."""
+    projections = list(Projection.objects.filter(model_request_id=request.id).order_by("resource_id"))
+    if any(one.erased_at is not None for one in projections):
+        raise Gone(
+            "The text of a memory in this request was erased: begin a new request.", error_code="erased"
+        )
+    return projections
+
+
+@atomic(durable=True)
+def _fail(request_id: UUID, error: RecallFailed) -> None:
+    waiting = ModelRequest.objects.filter(id=request_id).exclude(state=ACCEPTED)
+    waiting.update(state=RECALL_FAILED, input_text=None, cause=error.facts)
+
+
+def get_request(session_id: str, request_id: str, *, actor: Actor) -> ModelRequest:
+    """Raises: NotFound."""
+    session = sessions.get_session(session_id, actor=actor)
+    return find_request(session, request_id)
+
+
+def find_request(session: Session, request_id: str) -> ModelRequest:
+    """Raises: NotFound."""
+    key = ids.from_wire(ids.MODEL_REQUEST, request_id)
+    request = None if key is None else find_row(ModelRequest.objects.filter(session_id=session.id, id=key))
+    if request is None:
+        raise NotFound("model request")
+    return request
+
+
+def list_requests(session_id: str, page: ListRequest, *, actor: Actor) -> Page[ModelRequest]:
+    """Newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    session = sessions.get_session(session_id, actor=actor)
+    held = ModelRequest.objects.filter(session_id=session.id).prefetch_related("projections", "tool_calls")
+    position = page.position()
+    if position is not None:
+        held = held.filter(id__lt=UUID(hex=position[0]))
+    rows = list(held.order_by("-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda request: [request.id.hex])
+
+
+@atomic(durable=True)
+def select_memory(
+    session_id: str, request_id: str, *, use: list[str], actor: Actor
+) -> dict[str, OfferedTool]:
+    """Fix which of the recalled memories the render uses; the tools that the model is offered for them.
+
+    The same set again changes nothing. Raises: NotFound; Conflict for another set (`selection_fixed`), for a resource that
+    is not bound (`memory_not_bound`), for a request that is not accepted or a session that has ended.
+    """
+    hold_credential(actor)
+    session = sessions.lock_session(session_id, actor)
+    request = find_request(session, request_id)
+    wanted = sorted(set(use))
+    if request.selected is None:
+        sessions.require_live(session)
+        _require_bound(request, wanted)
+        request.selected = wanted
+        request.save(update_fields=["selected"])
+    elif request.selected != wanted:
+        raise Conflict(
+            "The selection of this request is fixed: it was made with other memories.",
+            error_code="selection_fixed",
+        )
+    return offered_tools(session, request)
+
+
+def _require_bound(request: ModelRequest, wanted: list[str]) -> None:
+    if request.state != ACCEPTED:
+        raise Conflict("The request is not accepted: recall it first.", error_code="request_not_accepted")
+    recalled = Projection.objects.filter(model_request_id=request.id).values_list("resource_id", flat=True)
+    missing = sorted(set(wanted) - set(recalled))
+    if missing:
+        raise Conflict(
+            f"The session does not bind {missing[0]}: the render must not go on.",
+            error_code="memory_not_bound",
+            resources=missing,
+        )
+
+
+def offered_tools(session: Session, request: ModelRequest) -> dict[str, OfferedTool]:
+    """What the model is offered: by the deployment that the session keeps, whatever was promoted since."""
+    return offer_tools(bound_resources(session), request.selected or [])
+
+
+def bound_resources(session: Session) -> list[BoundResource]:
+    deployment = find_deployment(session)
+    if deployment is None:
+        return []
+    declared = deployments.manifest_of(deployment).resources
+    return [
+        BoundResource(declared[one.resource.resource_id], one.scope, one.access == "read-write")
+        for one in list_bindings(session)
+    ]
+
+
+def projection_facts(projection: Projection) -> dict[str, Any]:
+    """What the application sees of a projection: exactly this."""
+    return {"text": projection.text, "sources": projection.sources, "writable": projection.writable}

@@ -1,0 +1,295 @@
+"""The verbs of a session: create, inspect, end, revoke one binding, delete. Source: contract, sections 4 and 12."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.db.transaction import atomic
+
+from memoryhub import audit, sessions, tenancy
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.columns import ClockTimestamp
+from memoryhub.digests import canonical_json, sha256_hex
+from memoryhub.errors import Conflict, InvalidRequest, NotFound
+from memoryhub.models import Session
+from memoryhub.pagination import ListRequest, Page
+from memoryhub.rows import find_row
+from memoryhub.session_events import append_event
+from providers import deployments
+from providers.bindings import WantedBinding, add_bindings, list_bindings
+from providers.declarations import Manifest
+from providers.models import Binding, Deployment, PinnedDeployment
+from stores.attachments import WantedStore, attach_stores, list_attachments
+from stores.memory_stores import get_store
+from stores.models import Attachment, Memory
+
+DEFAULT_ENVIRONMENT = "production"  # contract: section 4, of a bare agent id
+_NO_DEPLOYMENT = Manifest({}, {}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSession:
+    """What a session is asked for with. `agent`: `agent_id@environment`, an agent's id, or None with stores only."""
+
+    environment: str | None
+    agent: str | None
+    deployment_id: str | None
+    bindings: Sequence[WantedBinding]
+    stores: Sequence[WantedStore]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`is_new` False: the same request had made it before."""
+
+    session: Session
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BindingState:
+    """`is_writable`: the binding would let a model write at this moment."""
+
+    binding: Binding
+    is_writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDetails:
+    session: Session
+    deployment: Deployment | None
+    bindings: list[BindingState]
+    attachments: list[Attachment]
+
+
+def create_session(wanted: WantedSession, *, idempotency_key: str | None, actor: Actor) -> Opened:
+    """The same request under the same key finds the same session; another one is refused.
+
+    Raises: NotFound, InvalidRequest, Conflict (`deployment_not_promoted`, `idempotency_conflict`).
+    """
+    try:
+        return _create_session(wanted, idempotency_key, actor)
+    except IntegrityError:
+        if idempotency_key is None:
+            raise
+        return _create_session(wanted, idempotency_key, actor)  # the same key won a moment ago: find it
+
+
+@atomic(durable=True)
+def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: Actor) -> Opened:
+    environment_id, agent_id = _choose_place(wanted, actor)
+    deployment = _choose_deployment(wanted, environment_id, agent_id, actor)
+    request_sha256 = _request_sha256(wanted, environment_id, deployment)
+    if idempotency_key is not None:
+        existing = _find_by_key(idempotency_key, actor)
+        if existing is not None:
+            _require_same(existing, request_sha256)
+            return Opened(existing, is_new=False)
+    session = Session(
+        project_id=actor.project_id,
+        environment_id=environment_id,
+        title=wanted.title,
+        idempotency_key=idempotency_key,
+        request_sha256=request_sha256,
+        created_by_type=actor.type,
+        created_by_id=actor.actor_id,
+    )
+    session.save(force_insert=True)
+    manifest = _NO_DEPLOYMENT
+    if deployment is not None:
+        PinnedDeployment.objects.create(session=session, project_id=actor.project_id, deployment=deployment)
+        manifest = deployments.manifest_of(deployment)
+    attach_stores(session, wanted.stores, actor=actor)
+    add_bindings(session, wanted.bindings, manifest, actor=actor)
+    audit.record(
+        AuditAction.SESSION_CREATED,
+        session.wire_id,
+        environment_id=environment_id,
+        details={
+            "deployment_id": deployment.wire_id if deployment else None,
+            "bindings": len(wanted.bindings),
+            "memory_stores": len(wanted.stores),
+        },
+        actor=actor,
+    )
+    return Opened(session, is_new=True)
+
+
+def _choose_place(wanted: WantedSession, actor: Actor) -> tuple[UUID, str | None]:
+    """(environment, agent id). An alias names the environment; so does `environment`; they must agree."""
+    if wanted.agent is None:
+        return tenancy.choose_environment(wanted.environment, actor=actor), None
+    agent_id, has_alias, alias = wanted.agent.partition("@")
+    named = alias if has_alias else wanted.environment
+    if named is None:
+        named = None if actor.environment_id is not None else DEFAULT_ENVIRONMENT
+    environment_id = tenancy.choose_environment(named, actor=actor)
+    also = wanted.environment if has_alias else None
+    if also is not None and tenancy.get_environment(also, actor=actor).id != environment_id:
+        raise InvalidRequest("environment: It is another one than the agent's alias names.")
+    return environment_id, agent_id
+
+
+def _choose_deployment(
+    wanted: WantedSession, environment_id: UUID, agent_id: str | None, actor: Actor
+) -> Deployment | None:
+    if wanted.deployment_id is not None:
+        deployment = deployments.get_deployment(wanted.deployment_id, actor=actor)
+        if agent_id is not None and deployment.agent_id != agent_id:
+            raise InvalidRequest("deployment_id: It is a deployment of another agent.")
+        if not deployments.was_promoted(deployment, environment_id):
+            raise _not_promoted("The deployment was never promoted in this environment.")
+        return deployment
+    if agent_id is None and wanted.bindings:
+        agent_id = deployments.DEFAULT_AGENT
+    if agent_id is None:
+        return None
+    active = deployments.find_active(environment_id, agent_id)
+    if active is None:
+        raise _not_promoted(f"No deployment of the agent {agent_id} is promoted in this environment.")
+    return active
+
+
+def _not_promoted(sentence: str) -> Conflict:
+    return Conflict(sentence, error_code="deployment_not_promoted")
+
+
+def _request_sha256(wanted: WantedSession, environment_id: UUID, deployment: Deployment | None) -> str:
+    """Of what the session is, with defaults filled in. A redeploy makes the request of an alias another one."""
+    stores = [[one.store_id, one.access, one.instructions] for one in wanted.stores]
+    return sha256_hex(
+        canonical_json(
+            {
+                "environment": environment_id.hex,
+                "deployment": deployment.id.hex if deployment else None,
+                "memory": {one.resource_id: one.canonical() for one in wanted.bindings},
+                "stores": stores,
+            }
+        )
+    )
+
+
+def _find_by_key(idempotency_key: str, actor: Actor) -> Session | None:
+    held = sessions.visible_sessions(actor).filter(idempotency_key=idempotency_key)
+    return held.order_by("id").first()
+
+
+def _require_same(session: Session, request_sha256: str) -> None:
+    if session.request_sha256 != request_sha256:
+        raise Conflict(
+            "This idempotency key made another session: one with another agent, deployment, environment or memory.",
+            error_code="idempotency_conflict",
+        )
+
+
+def inspect_session(session_id: str, *, actor: Actor) -> SessionDetails:
+    """Raises: NotFound."""
+    return details_of(sessions.get_session(session_id, actor=actor))
+
+
+def details_of(session: Session) -> SessionDetails:
+    bindings = list_bindings(session)
+    frozen = _frozen_documents(bindings)
+    states = [BindingState(one, is_writable(session, one, frozen)) for one in bindings]
+    return SessionDetails(session, find_deployment(session), states, list_attachments(session))
+
+
+def find_deployment(session: Session) -> Deployment | None:
+    pinned = find_row(PinnedDeployment.objects.filter(session_id=session.id).select_related("deployment"))
+    return None if pinned is None else pinned.deployment
+
+
+def _frozen_documents(bindings: Sequence[Binding]) -> dict[tuple[UUID, str], bool]:
+    """Of the bound documents that exist: whether agents may not write them."""
+    bound = [one for one in bindings if one.scope == "document"]
+    found = Memory.objects.filter(
+        store_id__in={one.resource.store_id for one in bound},
+        path_key__in={f"/{one.target_id}".encode() for one in bound},
+    ).values_list("store_id", "path", "frozen_at")
+    return {(store_id, path): frozen_at is not None for store_id, path, frozen_at in found}
+
+
+def is_writable(session: Session, binding: Binding, frozen: dict[tuple[UUID, str], bool]) -> bool:
+    if session.ended_at is not None or binding.revoked_at is not None or binding.access != "read-write":
+        return False
+    if binding.scope == "document":
+        store_id = binding.resource.store_id
+        assert store_id is not None
+        return frozen.get((store_id, f"/{binding.target_id}")) is False
+    return binding.scope == "namespace"
+
+
+def list_sessions(
+    page: ListRequest,
+    *,
+    environment: str | None,
+    is_live: bool | None,
+    memory_store_id: str | None,
+    actor: Actor,
+) -> Page[Session]:
+    """Newest first; with `memory_store_id` those that hold that store. Raises: NotFound, InvalidRequest."""
+    shown = sessions.visible_sessions(actor)
+    if memory_store_id is not None:
+        shown = shown.filter(id__in=_holders(memory_store_id, actor))
+    return sessions.cut_sessions(shown, page, environment=environment, is_live=is_live, actor=actor)
+
+
+def _holders(memory_store_id: str, actor: Actor) -> Any:
+    store = get_store(memory_store_id, actor=actor)
+    return Attachment.objects.filter(store_id=store.id).values("session_id")
+
+
+@atomic(durable=True)
+def end_session(session_id: str, *, actor: Actor) -> Session:
+    """Once this has answered no save of the session commits and no call of it begins. Again: unchanged.
+
+    Raises: NotFound.
+    """
+    session = sessions.lock_session(session_id, actor)
+    if session.ended_at is not None:
+        return session
+    append_event(session, "session.ended", {})
+    session.ended_at = ClockTimestamp()
+    session.save(update_fields=["ended_at"])
+    Binding.objects.filter(session_id=session.id, revoked_at=None).update(revoked_at=session.ended_at)
+    audit.record(
+        AuditAction.SESSION_ENDED, session.wire_id, environment_id=session.environment_id, actor=actor
+    )
+    return session
+
+
+@atomic(durable=True)
+def revoke_binding(session_id: str, resource_id: str, *, actor: Actor) -> Session:
+    """The session reaches the resource no more. Again: unchanged. Raises: NotFound."""
+    session = sessions.lock_session(session_id, actor)
+    bound = Binding.objects.filter(session_id=session.id, resource__resource_id=resource_id)
+    binding = find_row(bound)
+    if binding is None:
+        raise NotFound("binding")
+    if binding.revoked_at is None:
+        binding.revoked_at = ClockTimestamp()
+        binding.save(update_fields=["revoked_at"])
+        if session.ended_at is None:
+            append_event(session, "memory.revoked", {"resource": resource_id})
+        audit.record(
+            AuditAction.BINDING_REVOKED,
+            session.wire_id,
+            environment_id=session.environment_id,
+            details={"resource": resource_id},
+            actor=actor,
+        )
+    return session
+
+
+@atomic(durable=True)
+def delete_session(session_id: str, *, actor: Actor) -> str:
+    """Its events, requests and tool calls go with it, and its stores are free; documents stay. Raises: NotFound."""
+    session = sessions.lock_session(session_id, actor)
+    wire_id = session.wire_id
+    Session.objects.filter(id=session.id).delete()  # the database removes what belongs to it
+    audit.record(AuditAction.SESSION_DELETED, wire_id, environment_id=session.environment_id, actor=actor)
+    return wire_id

@@ -1,0 +1,272 @@
+"""A model's calls of its memory tools: one outcome for one call id. Source: contract, sections 6.4, 7.2 and 9.2.
+
+Every call of a session passes its lock, so a call that is posted twice runs once, and nothing is saved after an end.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.transaction import atomic
+
+from memoryhub import ids, sessions
+from memoryhub.actors import Actor
+from memoryhub.columns import ClockTimestamp
+from memoryhub.credentials import hold_credential
+from memoryhub.digests import canonical_json, sha256_hex
+from memoryhub.errors import Conflict, Gone, InvalidRequest, NotFound
+from memoryhub.models import Session
+from memoryhub.pagination import ListRequest
+from memoryhub.rows import find_row
+from memoryhub.session_events import append_event
+from providers import documents, model_requests
+from providers.documents import document_facts
+from providers.limits import ARGUMENTS_BYTES_MAX, SUMMARY_BYTES_MAX
+from providers.models import Binding, ModelRequest, Projection, ToolCall
+from providers.offers import DOCUMENT_TOOLS, PREFIX, UNNAMED, Target, choose_target, known_tools, offer_tools
+from providers.schemas import RESERVED_ARGUMENT, find_argument_problems
+from stores.memory_stores import share_store
+from stores.models import Memory, MemoryStore
+
+_SAVE, _LIST, _READ = (PREFIX + tool.name for tool in DOCUMENT_TOOLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the model is told. `version_ids`: the memory versions whose text or title stands in it or in the arguments."""
+
+    output: Any
+    is_error: bool = False
+    resource_id: str | None = None
+    version_ids: list[UUID] = field(default_factory=list)
+
+
+def rejected(reason: str, **facts: Any) -> Outcome:
+    return Outcome({"status": "rejected", "reason": reason, **facts})
+
+
+def tool_error(code: str, message: str, **details: Any) -> Outcome:
+    error: dict[str, Any] = {"code": code, "message": message}
+    return Outcome({"error": error | ({"details": details} if details else {})}, is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a tool works on. `arguments`: without `memory`. `eligible`: the resources that it could have meant."""
+
+    session: Session
+    request: ModelRequest
+    name: str
+    arguments: dict[str, Any]
+    target: Target
+    binding: Binding
+    eligible: list[str]
+
+
+@atomic(durable=True)
+def call_tool(
+    session_id: str, request_id: str, *, call_id: str, name: str, arguments: dict[str, Any], actor: Actor
+) -> ToolCall:
+    """Run the call, or give the outcome that its id has already.
+
+    Raises: NotFound; Conflict for other content under the same id (`tool_call_mismatch`) or without a selection; Gone.
+    """
+    hold_credential(actor)
+    session = sessions.lock_session(session_id, actor)
+    request = model_requests.find_request(session, request_id)
+    request_sha256 = sha256_hex(canonical_json([name, arguments]))
+    held = find_row(ToolCall.objects.filter(model_request_id=request.id, call_id=call_id))
+    if held is not None:
+        return _repeat(held, request_sha256)
+    if request.selected is None:
+        raise Conflict("The render has selected no memory yet.", error_code="selection_missing")
+    call = ToolCall(
+        project_id=request.project_id,
+        model_request=request,
+        call_id=call_id,
+        name=name,
+        arguments=arguments,
+        request_sha256=request_sha256,
+        state="done",
+    )
+    outcome = _run(session, request, name, arguments)
+    call.output, call.is_error, call.resource_id = outcome.output, outcome.is_error, outcome.resource_id
+    call.version_ids, call.finished_at = outcome.version_ids, ClockTimestamp()
+    call.save(force_insert=True)
+    return call
+
+
+def _repeat(call: ToolCall, request_sha256: str) -> ToolCall:
+    if call.erased_at is not None:
+        raise Gone("The text of this call was erased.", error_code="erased")
+    if call.request_sha256 != request_sha256:
+        raise Conflict(
+            "This call id made another call: one with another name or other arguments.",
+            error_code="tool_call_mismatch",
+        )
+    return call
+
+
+def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str, Any]) -> Outcome:
+    """The checks that every tool shares, in the contract's order, then the tool."""
+    bound, selected = model_requests.bound_resources(session), request.selected or []
+    known = known_tools(bound, selected).get(name)
+    if known is None:
+        return _answer_unknown(name, known_tools(bound, [one.resource.id for one in bound]))
+    size = len(canonical_json(arguments))
+    if size > ARGUMENTS_BYTES_MAX:
+        return tool_error(
+            "invalid_arguments", f"They have {size} bytes; at most {ARGUMENTS_BYTES_MAX} are allowed."
+        )
+    rest = {key: value for key, value in arguments.items() if key != RESERVED_ARGUMENT}
+    # Of a document's tool the arguments are checked first (7.2), of a service's its target (9.2).
+    documents_tool = next((target for target in known.targets.values() if target.is_document), None)
+    if documents_tool and (problems := find_argument_problems(documents_tool.input, rest)):
+        return _invalid(problems)
+    offered = offer_tools(bound, selected).get(name)
+    eligible = list(offered.targets) if offered else []
+    target = choose_target(known, eligible, arguments.get(RESERVED_ARGUMENT, UNNAMED))
+    if isinstance(target, str):
+        return rejected(target, bound=eligible)
+    if problems := find_argument_problems(target.input, rest):
+        return _invalid(problems)
+    binding = _live_binding(session, target.resource_id)
+    if binding is None:
+        return rejected("session_closed")
+    outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
+    return Outcome(outcome.output, outcome.is_error, target.resource_id, outcome.version_ids)
+
+
+def _answer_unknown(name: str, of_others: dict[str, Any]) -> Outcome:
+    """A tool of a resource that the render did not select is not bound here; any other name is no tool."""
+    if name in of_others:
+        return rejected("not_bound", bound=[])
+    return tool_error("unknown_tool", f"There is no memory tool {name[:64]}.")
+
+
+def _invalid(problems: list[dict[str, str]]) -> Outcome:
+    return tool_error("invalid_arguments", "The arguments do not fit the tool's schema.", problems=problems)
+
+
+def _live_binding(session: Session, resource_id: str) -> Binding | None:
+    """The binding as it is now, of a session that is live; None when it is revoked or the session has ended."""
+    if session.ended_at is not None:
+        return None
+    live = Binding.objects.filter(session_id=session.id, revoked_at=None).select_related("resource__store")
+    return find_row(live.filter(resource__resource_id=resource_id))
+
+
+def _store_of(binding: Binding) -> MemoryStore:
+    assert binding.resource.store is not None
+    return binding.resource.store
+
+
+def _save(call: _Call) -> Outcome:
+    """Checks 4 to 9 of section 7.2."""
+    actor = session_actor(call.session)
+    store = share_store(_store_of(call.binding).wire_id, actor)
+    memory = documents.lock_document(store, call.binding.target_id)
+    if memory is None:
+        return rejected("not_found")
+    if memory.frozen_at is not None or store.frozen_at is not None:
+        return rejected("agent_writes_disabled")
+    text, summary = call.arguments["text"], call.arguments.get("summary")
+    if too_large := _find_too_large(store, text, summary):
+        return too_large
+    if documents.revision_of(memory) != _recalled_revision(call):
+        return _conflict(memory)
+    return _write(call, store, memory, text, summary, actor)
+
+
+def session_actor(session: Session) -> Actor:
+    """Who a model's save is written by."""
+    return Actor("session_actor", session.wire_id, session.project_id, session.environment_id, frozenset())
+
+
+def _find_too_large(store: MemoryStore, text: str, summary: str | None) -> Outcome | None:
+    assert store.content_bytes_max is not None
+    limits = (("text", text, store.content_bytes_max), ("summary", summary or "", SUMMARY_BYTES_MAX))
+    for name, value, size_max in limits:
+        size = len(value.encode())
+        if size > size_max:
+            return rejected("too_large", field=name, bytes=size, maxBytes=size_max)
+    return None
+
+
+def _recalled_revision(call: _Call) -> str | None:
+    projection = Projection.objects.get(model_request_id=call.request.id, resource_id=call.target.resource_id)
+    return projection.sources[0]["revision"] if projection.sources else None
+
+
+def _conflict(memory: Memory) -> Outcome:
+    """What stands now, without its revision: only the next request may write over it."""
+    card = documents.card_of(memory)
+    output = {"status": "conflict", "text": memory.head.content, "summary": card.summary}
+    return Outcome(output, version_ids=[memory.head_id])
+
+
+def _write(
+    call: _Call, store: MemoryStore, memory: Memory, text: str, summary: str | None, actor: Actor
+) -> Outcome:
+    before = memory.head_id
+    saved = documents.write_text(store, memory, text=text, summary=summary, actor=actor)
+    revision, size = documents.revision_of(saved), saved.content_size_bytes
+    if saved.head_id != before:
+        facts = {
+            "resource": call.target.resource_id,
+            "document_id": call.binding.target_id,
+            "revision": revision,
+            "bytes": size,
+        }
+        append_event(call.session, "memory.saved", facts)
+    output = {"status": "saved", "revision": revision, "bytes": size}
+    return Outcome(output, version_ids=[saved.head_id])
+
+
+def _list(call: _Call) -> Outcome:
+    resource = call.binding.resource
+    filters = {"environment": resource.environment_id.hex, "resource": resource.resource_id}
+    wanted = ListRequest("memory_list", filters, documents.DOCUMENTS_PER_PAGE, call.arguments.get("cursor"))
+    store = _store_of(call.binding)
+    try:
+        page = documents.cut_documents(store, wanted)
+    except InvalidRequest:
+        return rejected("invalid_cursor")
+    listed = [
+        document_facts(documents.as_document(memory, store)) | {"bytes": memory.content_size_bytes}
+        for memory in page.rows
+    ]
+    output = {"documents": listed, "nextCursor": page.next_page}
+    return Outcome(output, version_ids=[memory.head_id for memory in page.rows])
+
+
+def _read(call: _Call) -> Outcome:
+    store = _store_of(call.binding)
+    document_id = call.arguments["id"]
+    found = documents.find_documents([(store, document_id)]).get((store.id, document_id))
+    if found is None:
+        return rejected("not_found")
+    facts = document_facts(found)
+    output = {
+        "id": facts["id"],
+        "title": facts["title"],
+        "text": found.text,
+        "summary": facts["summary"],
+        "revision": facts["revision"],
+        "updatedAt": facts["updatedAt"],
+    }
+    return Outcome(output, version_ids=[found.memory.head_id])
+
+
+_TOOLS = {_SAVE: _save, _LIST: _list, _READ: _read}
+
+
+def get_call(session_id: str, call_id: str, *, actor: Actor) -> ToolCall:
+    """By the hub's id. Raises: NotFound."""
+    session = sessions.get_session(session_id, actor=actor)
+    key = ids.from_wire(ids.TOOL_CALL, call_id)
+    held = ToolCall.objects.filter(model_request__session_id=session.id)
+    call = None if key is None else find_row(held.filter(id=key))
+    if call is None:
+        raise NotFound("tool call")
+    return call
