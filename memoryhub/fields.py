@@ -133,6 +133,23 @@ class Moment(serializers.DateTimeField):
         raise serializers.ValidationError("This must be an RFC 3339 time, such as 2026-11-30T05:57:00Z.")
 
 
+class JsonObject(serializers.Field[Any, Any, Any, Any]):
+    """An object of anything, as strict JSON has read it."""
+
+    def __init__(self, **options: Any) -> None:
+        # what the OpenAPI document says of this field
+        self._spectacular_annotation = {"field": {"type": "object", "additionalProperties": True}}
+        super().__init__(**options)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError("This must be an object.")
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class StringMap(serializers.Field[Any, Any, Any, Any]):
     """An object of strings. `null_removes`: a null value stands for removing the key (patches)."""
 

@@ -119,6 +119,12 @@ def get_document(environment: str | None, resource_id: str, document_id: str, *,
     return as_document(found, store)
 
 
+def has_document(environment: str | None, resource_id: str, document_id: str, *, actor: Actor) -> bool:
+    """Raises: NotFound for the resource."""
+    store = get_document_store(environment, resource_id, actor=actor)
+    return Memory.objects.filter(store_id=store.id, path_key=path_key_of(document_id)).exists()
+
+
 def list_documents(
     environment: str | None, resource_id: str, page: ListRequest, *, actor: Actor
 ) -> Page[Document]:

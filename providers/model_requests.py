@@ -131,6 +131,12 @@ def get_request(session_id: str, request_id: str, *, actor: Actor) -> ModelReque
     return find_request(session, request_id)
 
 
+def get_accepted(session_id: str, request_id: str, *, actor: Actor) -> Accepted:
+    """With what was kept of it, nothing before it is accepted. Raises: NotFound, Gone."""
+    request = get_request(session_id, request_id, actor=actor)
+    return Accepted(request, _kept(request), is_new=False)
+
+
 def find_request(session: Session, request_id: str) -> ModelRequest:
     """Raises: NotFound."""
     key = ids.from_wire(ids.MODEL_REQUEST, request_id)

@@ -13,12 +13,12 @@ from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
 from memoryhub.digests import canonical_json, sha256_hex
-from memoryhub.errors import Conflict, InvalidRequest, NotFound
+from memoryhub.errors import Conflict, InvalidRequest, NotFound, RevisionConflict
 from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import deployments
+from providers import deployments, documents
 from providers.bindings import WantedBinding, add_bindings, list_bindings
 from providers.declarations import Manifest
 from providers.models import Binding, Deployment, PinnedDeployment
@@ -117,6 +117,72 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
         actor=actor,
     )
     return Opened(session, is_new=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedOnDocument:
+    opened: Opened
+    is_new_document: bool
+
+
+def start_on_document(
+    *,
+    environment: str | None,
+    resource_id: str,
+    document_id: str,
+    access: str,
+    title: str,
+    text: str,
+    summary: str,
+    idempotency_key: str | None,
+    actor: Actor,
+) -> StartedOnDocument:
+    """Make the document unless it is there, then the session on it: two transactions, both of which may be repeated.
+
+    Raises: NotFound, InvalidRequest, Conflict, RequestTooLarge; RevisionConflict for the id of a deleted document.
+    """
+    is_new_document = _make_document(
+        environment, resource_id, document_id, title=title, text=text, summary=summary, actor=actor
+    )
+    wanted = WantedSession(
+        environment=environment,
+        agent=None,
+        deployment_id=None,
+        bindings=[WantedBinding(resource_id, "document", document_id, access)],
+        stores=[],
+        title="",
+    )
+    key = None if idempotency_key is None else f"on-document:{sha256_hex(idempotency_key)}"
+    return StartedOnDocument(create_session(wanted, idempotency_key=key, actor=actor), is_new_document)
+
+
+def _make_document(
+    environment: str | None,
+    resource_id: str,
+    document_id: str,
+    *,
+    title: str,
+    text: str,
+    summary: str,
+    actor: Actor,
+) -> bool:
+    """Whether it was made: one that exists is left alone."""
+    try:
+        documents.create_document(
+            environment,
+            resource_id,
+            document_id,
+            title=title,
+            text=text,
+            summary=summary,
+            agent_writes=True,
+            actor=actor,
+        )
+    except RevisionConflict:
+        if not documents.has_document(environment, resource_id, document_id, actor=actor):
+            raise
+        return False
+    return True
 
 
 def _choose_place(wanted: WantedSession, actor: Actor) -> tuple[UUID, str | None]:

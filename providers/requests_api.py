@@ -1,0 +1,86 @@
+"""The REST door of the request cycle: recall, selection, tool calls. Source: contract, section 6."""
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from memoryhub.actors import Actor
+from memoryhub.api import operation
+from memoryhub.problems import json_response
+from memoryhub.shapes import PageQuery
+from providers import model_requests, tool_calls
+from providers.serializers import (
+    ModelRequestShape,
+    OfferedToolsShape,
+    OpenRequestBody,
+    SelectBody,
+    ToolCallBody,
+    ToolCallShape,
+    list_request,
+    model_request_wire,
+    request_facts,
+    selection_wire,
+    tool_call_wire,
+)
+from providers.views import SessionView
+
+type Values = dict[str, Any]
+
+
+class ModelRequests(SessionView):
+    @operation(
+        "model_requests.create",
+        "Recall everything that the session binds",
+        body=OpenRequestBody,
+        answer=ModelRequestShape,
+        status=201,
+    )
+    def post(self, session_id: str, *, body: Values, actor: Actor) -> HttpResponse:
+        accepted = model_requests.open_request(
+            session_id,
+            client_request_id=body["client_request_id"],
+            input_text=body.get("input", {}).get("text"),
+            actor=actor,
+        )
+        return json_response(model_request_wire(accepted), status=201 if accepted.is_new else 200)
+
+    @operation(
+        "model_requests.list",
+        "List a session's model requests",
+        query=PageQuery,
+        answer=ModelRequestShape,
+        lists=True,
+    )
+    def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:
+        wanted = list_request("model_requests", query, {"session": session_id})
+        return model_requests.list_requests(session_id, wanted, actor=actor).as_wire(request_facts)
+
+
+class ModelRequest(SessionView):
+    @operation("model_requests.get", "Get a model request as it was kept", answer=ModelRequestShape)
+    def get(self, session_id: str, request_id: str, *, actor: Actor) -> Values:
+        return model_request_wire(model_requests.get_accepted(session_id, request_id, actor=actor))
+
+
+class Selection(SessionView):
+    @operation(
+        "model_requests.select",
+        "Fix which memories the render uses",
+        body=SelectBody,
+        answer=OfferedToolsShape,
+    )
+    def put(self, session_id: str, request_id: str, *, body: Values, actor: Actor) -> Values:
+        tools = model_requests.select_memory(session_id, request_id, use=body["use"], actor=actor)
+        return selection_wire(body["use"], tools)
+
+
+class ToolCalls(SessionView):
+    @operation("tool_calls.create", "Run a model's tool call, once", body=ToolCallBody, answer=ToolCallShape)
+    def post(self, session_id: str, request_id: str, *, body: Values, actor: Actor) -> Values:
+        return tool_call_wire(tool_calls.call_tool(session_id, request_id, **body, actor=actor))
+
+
+class ToolCall(SessionView):
+    @operation("tool_calls.get", "Get a tool call with its outcome", answer=ToolCallShape)
+    def get(self, session_id: str, tool_call_id: str, *, actor: Actor) -> Values:
+        return tool_call_wire(tool_calls.get_call(session_id, tool_call_id, actor=actor))

@@ -1,0 +1,168 @@
+"""The REST door of sessions and of what happens in them."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from memoryhub import session_events
+from memoryhub.actors import Actor
+from memoryhub.api import Door, HubView, operation
+from memoryhub.errors import InvalidRequest
+from memoryhub.problems import json_response
+from memoryhub.shapes import DeletedShape, deleted_wire
+from memoryhub.strict_json import StrictJSONError, check_text
+from providers import sessions
+from providers.bindings import parse_bindings
+from providers.serializers import (
+    CreateSessionBody,
+    EventBody,
+    EventShape,
+    ListEventsQuery,
+    ListSessionsQuery,
+    SessionItemShape,
+    SessionShape,
+    StartOnDocumentBody,
+    event_wire,
+    list_request,
+    session_item_wire,
+    session_wire,
+)
+from providers.sessions import Opened, WantedSession
+from providers.views import SessionView
+from stores.attachments import WantedStore
+
+type Values = dict[str, Any]
+IDEMPOTENCY_KEY_LENGTH_MAX = 256  # contract: section 4
+
+
+class KeyedView(HubView):
+    """A URL whose POST may be repeated under an `Idempotency-Key`."""
+
+    def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
+        arguments = super()._arguments(request, door)
+        return arguments | ({"idempotency_key": _read_key(request)} if request.method == "POST" else {})
+
+
+def _read_key(request: HttpRequest) -> str | None:
+    """Raises: InvalidRequest."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    try:
+        check_text(key)
+    except StrictJSONError as error:
+        raise InvalidRequest("Idempotency-Key: It holds a character that cannot be kept.") from error
+    if not 1 <= len(key) <= IDEMPOTENCY_KEY_LENGTH_MAX:
+        raise InvalidRequest(f"Idempotency-Key: It must have 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} characters.")
+    return key
+
+
+class Sessions(KeyedView):
+    @operation("sessions.create", "Create a session", body=CreateSessionBody, answer=SessionShape, status=201)
+    def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
+        wanted = WantedSession(
+            environment=body.get("environment"),
+            agent=body.get("agent_id"),
+            deployment_id=body.get("deployment_id"),
+            bindings=parse_bindings(body.get("memory", {})),
+            stores=[_wanted_store(one) for one in body.get("resources", [])],
+            title=body.get("title", ""),
+        )
+        return _answer(sessions.create_session(wanted, idempotency_key=idempotency_key, actor=actor))
+
+    @operation("sessions.list", "List sessions", query=ListSessionsQuery, answer=SessionItemShape, lists=True)
+    def get(self, *, query: Values, actor: Actor) -> Values:
+        filters = {name: value for name, value in query.items() if name not in ("limit", "page")}
+        filters |= {"project": actor.project_id.hex, "reach": str(actor.environment_id)}
+        state = query.get("state")
+        page = sessions.list_sessions(
+            list_request("sessions", query, filters),
+            environment=query.get("environment"),
+            is_live=None if state is None else state == "live",
+            memory_store_id=query.get("memory_store_id"),
+            actor=actor,
+        )
+        return page.as_wire(session_item_wire)
+
+
+def _wanted_store(given: Values) -> WantedStore:
+    return WantedStore(given["memory_store_id"], given.get("access", "read_write"), given.get("instructions"))
+
+
+def _answer(opened: Opened) -> HttpResponse:
+    body = session_wire(sessions.details_of(opened.session))
+    return json_response(body, status=201 if opened.is_new else 200)
+
+
+class SessionOnDocument(KeyedView):
+    @operation(
+        "sessions.start_on_document",
+        "Create a session on a document, and the document when it is not there",
+        body=StartOnDocumentBody,
+        answer=SessionShape,
+        status=201,
+    )
+    def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
+        started = sessions.start_on_document(
+            environment=body.get("environment"),
+            resource_id=body["resource"],
+            document_id=body["document_id"],
+            access=body.get("access", "read-write"),
+            title=body.get("title", body["document_id"]),
+            text=body.get("text", ""),
+            summary=body.get("summary", ""),
+            idempotency_key=idempotency_key,
+            actor=actor,
+        )
+        facts = {
+            "document": {"created": started.is_new_document},
+            "session": {"created": started.opened.is_new},
+        }
+        body = session_wire(sessions.details_of(started.opened.session)) | facts
+        return json_response(body, status=201 if started.opened.is_new else 200)
+
+
+class Session(SessionView):
+    @operation("sessions.get", "Inspect a session", answer=SessionShape)
+    def get(self, session_id: str, *, actor: Actor) -> Values:
+        return session_wire(sessions.inspect_session(session_id, actor=actor))
+
+    @operation("sessions.delete", "Delete a session and what it holds", answer=DeletedShape)
+    def delete(self, session_id: str, *, actor: Actor) -> Values:
+        return deleted_wire(sessions.delete_session(session_id, actor=actor), "session_deleted")
+
+
+class SessionEnd(SessionView):
+    @operation("sessions.end", "End a session", answer=SessionShape)
+    def post(self, session_id: str, *, actor: Actor) -> Values:
+        return session_wire(sessions.details_of(sessions.end_session(session_id, actor=actor)))
+
+
+class BindingRevoke(SessionView):
+    @operation("bindings.revoke", "Revoke one binding of a session", answer=SessionShape)
+    def post(self, session_id: str, resource_id: str, *, actor: Actor) -> Values:
+        return session_wire(
+            sessions.details_of(sessions.revoke_binding(session_id, resource_id, actor=actor))
+        )
+
+
+class Events(SessionView):
+    @operation("session_events.create", "Append an event", body=EventBody, answer=EventShape, status=201)
+    def post(self, session_id: str, *, body: Values, actor: Actor) -> Values:
+        event = session_events.add_event(
+            session_id, type_=body["type"], data=body.get("data", {}), actor=actor
+        )
+        return event_wire(event)
+
+    @operation(
+        "session_events.list", "List a session's events", query=ListEventsQuery, answer=EventShape, lists=True
+    )
+    def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:
+        after, limit = query.get("after", 0), query.get("limit", session_events.EVENTS_PER_PAGE_MAX)
+        events = session_events.list_events(session_id, after=after, limit=limit + 1, actor=actor)
+        shown = events[:limit]
+        return {
+            "data": [event_wire(event) for event in shown],
+            "has_more": len(events) > limit,
+            "next_after": shown[-1].number if shown else after,
+        }

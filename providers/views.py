@@ -1,0 +1,48 @@
+"""What every URL below a session or a resource shares: what the actor may not see answers 404 before anything else."""
+
+from memoryhub import sessions, tenancy
+from memoryhub.actors import Actor
+from memoryhub.api import HubView
+from memoryhub.errors import InvalidRequest
+from providers import documents, model_requests, tool_calls
+
+
+class SessionView(HubView):
+    def require_visible(self, actor: Actor) -> None:
+        session = sessions.get_session(self.kwargs["session_id"], actor=actor)
+        if "request_id" in self.kwargs:
+            model_requests.find_request(session, self.kwargs["request_id"])
+        if "tool_call_id" in self.kwargs:
+            tool_calls.get_call(session.wire_id, self.kwargs["tool_call_id"], actor=actor)
+
+
+class ProjectMemoryView(HubView):
+    """A URL below `/v1/projects/{project_id}/memory`, whose query names the environment."""
+
+    def require_visible(self, actor: Actor) -> None:
+        tenancy.get_project_by_id(self.kwargs["project_id"], actor=actor)
+        environment = self.request.GET.get("environment")
+        if not environment:
+            return
+        tenancy.get_environment(environment, actor=actor)
+        if "resource_id" in self.kwargs:
+            self.require_resource(environment, actor)
+
+    def require_resource(self, environment: str, actor: Actor) -> None:
+        resource_id = self.kwargs["resource_id"]
+        if "document_id" not in self.kwargs:
+            documents.get_resource(environment, resource_id, actor=actor)
+        elif self.request.method != "PUT":
+            documents.get_document(environment, resource_id, self.kwargs["document_id"], actor=actor)
+        else:
+            documents.get_document_store(environment, resource_id, actor=actor)
+
+
+def read_revision(value: str | None) -> str | None:
+    """The revision of `If-Match: "revision"`. Raises: InvalidRequest for `*`, a weak tag or a list."""
+    if value is None:
+        return None
+    tag = value.strip()
+    if not (len(tag) > 2 and tag.startswith('"') and tag.endswith('"') and '"' not in tag[1:-1]):
+        raise InvalidRequest('If-Match: This must be one "revision" in double quotes.')
+    return tag[1:-1]
