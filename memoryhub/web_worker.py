@@ -22,6 +22,7 @@ from gunicorn.http.errors import (
 from gunicorn.workers.gthread import ThreadWorker
 
 from memoryhub.errors import InvalidRequest
+from memoryhub.event_streams import end_streams
 from memoryhub.problems import answer_error
 
 STATUSES: dict[type[Exception], tuple[int, str]] = {
@@ -36,6 +37,11 @@ OUR_FAULT = (InvalidResponseHeader, InvalidResponseHeaderName)
 
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Asked to end: streams would otherwise be waited for."""
+        end_streams()
+        super().handle_exit(sig, frame)
+
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that never reached the application. Anything but bad syntax is gunicorn's to report."""
         if not isinstance(exc, ParseException) or isinstance(exc, OUR_FAULT):

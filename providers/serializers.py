@@ -340,6 +340,10 @@ class ListEventsQuery(StrictSerializer):
     limit = Integer(required=False, min_value=1, max_value=100)
 
 
+class StreamEventsQuery(StrictSerializer):
+    after = Integer(required=False, min_value=0)
+
+
 class EventShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["session_event"])

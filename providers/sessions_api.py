@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
-from memoryhub import session_events
+from memoryhub import event_streams, session_events
 from memoryhub.actors import Actor
 from memoryhub.api import Door, HubView, operation
 from memoryhub.errors import InvalidRequest
@@ -22,6 +22,7 @@ from providers.serializers import (
     SessionItemShape,
     SessionShape,
     StartOnDocumentBody,
+    StreamEventsQuery,
     event_wire,
     list_request,
     session_item_wire,
@@ -166,3 +167,24 @@ class Events(SessionView):
             "has_more": len(events) > limit,
             "next_after": shown[-1].number if shown else after,
         }
+
+
+class EventStream(SessionView):
+    @operation(
+        "session_events.stream",
+        "Stream a session's events as they happen",
+        query=StreamEventsQuery,
+        answer=EventShape,
+        answer_types=("text/event-stream",),
+    )
+    def get(self, session_id: str, *, query: Values, actor: Actor) -> StreamingHttpResponse:
+        request = self.request
+        seen = request.headers.get("Last-Event-ID", "")
+        after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= 18 else query.get("after", 0)
+        frames = event_streams.stream_events(
+            session_id, after=after, authenticate=lambda: self.authenticate(request), shape=event_wire
+        )
+        response = StreamingHttpResponse(frames, content_type="text/event-stream")
+        response["Cache-Control"] = "no-store"
+        response["X-Accel-Buffering"] = "no"
+        return response

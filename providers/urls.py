@@ -26,6 +26,7 @@ urlpatterns = [
     path(f"{SESSION}/end", sessions_api.SessionEnd.as_view()),
     path(f"{SESSION}/bindings/<str:resource_id>/revoke", sessions_api.BindingRevoke.as_view()),
     path(f"{SESSION}/events", sessions_api.Events.as_view()),
+    path(f"{SESSION}/events/stream", sessions_api.EventStream.as_view()),
     path(f"{SESSION}/model-requests", requests_api.ModelRequests.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>", requests_api.ModelRequest.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>/selection", requests_api.Selection.as_view()),

@@ -1,0 +1,127 @@
+"""Sessions: what an agent may reach, what a model is given of it, and what it saves."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any, cast
+
+from memoryhub.client.transport import Transport
+from memoryhub.client.wire import Event, ModelRequest, Session, Tool, ToolOutcome
+
+ROOT = "/v1/sessions"
+
+
+class Sessions:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        *,
+        environment: str | None = None,
+        agent_id: str | None = None,
+        deployment_id: str | None = None,
+        memory: dict[str, dict[str, str]] | None = None,
+        stores: list[dict[str, Any]] | None = None,
+        title: str = "",
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """`memory`: resource id -> `{"scope", "id"?, "access"?}`. `stores`: `[{"memory_store_id", "access"?, …}]`.
+
+        Without a key a call that got no answer is repeated under one of its own, and makes one session.
+        """
+        body = {
+            "environment": environment,
+            "agent_id": agent_id,
+            "deployment_id": deployment_id,
+            "memory": memory or {},
+            "resources": [{"type": "memory_store"} | store for store in stores or []],
+            "title": title,
+        }
+        return self._post(ROOT, body, idempotency_key)
+
+    def start_on_document(
+        self,
+        resource_id: str,
+        document_id: str,
+        *,
+        title: str | None = None,
+        text: str = "",
+        access: str = "read-write",
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """A session on one document, which is made when it is not there yet."""
+        body = {
+            "environment": environment,
+            "resource": resource_id,
+            "document_id": document_id,
+            "title": title,
+            "text": text,
+            "access": access,
+        }
+        return self._post(f"{ROOT}:on-document", body, idempotency_key)
+
+    def _post(self, path: str, body: dict[str, Any], idempotency_key: str | None) -> Session:
+        given = {name: value for name, value in body.items() if value is not None}
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return cast(Session, self._transport.call("POST", path, given, headers=headers, repeatable=True))
+
+    def get(self, session_id: str) -> Session:
+        return cast(Session, self._transport.call("GET", f"{ROOT}/{session_id}"))
+
+    def list(self, *, state: str | None = None, memory_store_id: str | None = None) -> Iterator[Session]:
+        return self._transport.pages(ROOT, query={"state": state, "memory_store_id": memory_store_id})
+
+    def end(self, session_id: str) -> Session:
+        return cast(Session, self._transport.call("POST", f"{ROOT}/{session_id}/end", repeatable=True))
+
+    def revoke(self, session_id: str, resource_id: str) -> Session:
+        path = f"{ROOT}/{session_id}/bindings/{resource_id}/revoke"
+        return cast(Session, self._transport.call("POST", path, repeatable=True))
+
+    def delete(self, session_id: str) -> None:
+        self._transport.call("DELETE", f"{ROOT}/{session_id}")
+
+    def open_request(
+        self, session_id: str, client_request_id: str, *, input_text: str | None = None
+    ) -> ModelRequest:
+        """Recall everything that is bound. The same id again gives what was recalled the first time.
+
+        Raises: HubRefused with status 502 when a memory could not be recalled: do not run inference then.
+        """
+        body = {"client_request_id": client_request_id, "input": {"text": input_text}}
+        path = f"{ROOT}/{session_id}/model-requests"
+        return cast(ModelRequest, self._transport.call("POST", path, body, repeatable=True))
+
+    def select(self, session_id: str, request_id: str, use: list[str]) -> list[Tool]:
+        """Fix which memories the render uses; the tools to offer to the model."""
+        path = f"{ROOT}/{session_id}/model-requests/{request_id}/selection"
+        return cast("list[Tool]", self._transport.call("PUT", path, {"use": use}, repeatable=True)["tools"])
+
+    def call_tool(
+        self, session_id: str, request_id: str, *, call_id: str, name: str, arguments: dict[str, Any]
+    ) -> ToolOutcome:
+        """Run a model's call; the same `call_id` again gives the same outcome and runs nothing."""
+        path = f"{ROOT}/{session_id}/model-requests/{request_id}/tool-calls"
+        body = {"call_id": call_id, "name": name, "arguments": arguments}
+        return cast(ToolOutcome, self._transport.call("POST", path, body, repeatable=True))
+
+    def add_event(self, session_id: str, event_type: str, data: dict[str, Any]) -> Event:
+        body = {"type": event_type, "data": data}
+        return cast(Event, self._transport.call("POST", f"{ROOT}/{session_id}/events", body))
+
+    def list_events(self, session_id: str, *, after: int = 0) -> Iterator[Event]:
+        """Those with a greater number, in order."""
+        while True:
+            page = self._transport.call("GET", f"{ROOT}/{session_id}/events", query={"after": after})
+            yield from page["data"]
+            if not page["has_more"]:
+                return
+            after = page["next_after"]
+
+    def stream_events(self, session_id: str, *, after: int = 0) -> Iterator[Event]:
+        """Events as they happen, to the end of the session or of the stream; go on after the last number."""
+        for line in self._transport.lines(f"{ROOT}/{session_id}/events/stream", query={"after": after}):
+            if line.startswith("data: "):
+                yield cast(Event, json.loads(line.removeprefix("data: ")))

@@ -1,0 +1,120 @@
+"""The shapes of the hub's answers, as far as a caller reads them. The API reference has all."""
+
+from typing import Any, Literal, TypedDict
+
+
+class MemoryStore(TypedDict):
+    id: str
+    name: str
+    description: str
+    metadata: dict[str, str]
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+    frozen_at: str | None
+
+
+class Memory(TypedDict):
+    """`content` is null in lists unless it was asked for."""
+
+    id: str
+    memory_store_id: str
+    memory_version_id: str
+    path: str
+    content: str | None
+    content_size_bytes: int
+    content_sha256: str
+    created_at: str
+    updated_at: str
+    frozen_at: str | None
+
+
+class MemoryVersion(TypedDict):
+    id: str
+    memory_id: str
+    operation: Literal["created", "modified", "deleted"]
+    path: str | None
+    content: str | None
+    content_sha256: str | None
+    created_at: str
+    created_by: dict[str, str]
+    redacted_at: str | None
+
+
+class Resource(TypedDict):
+    id: str
+    environment_id: str
+    kind: str
+    description: str
+    provider: dict[str, Any]
+    declared: bool
+    documents: int | None
+
+
+class Document(TypedDict, total=False):
+    """`text` is not in lists."""
+
+    id: str
+    title: str
+    text: str
+    summary: str
+    agent_writes: Literal["enabled", "disabled"]
+    revision: str
+    bytes: int
+    max_bytes: int
+    updated_at: str
+    writer: dict[str, str]
+
+
+class Deployment(TypedDict):
+    id: str
+    agent_id: str
+    manifest: dict[str, Any]
+    manifest_sha256: str
+    warnings: list[str]
+
+
+class Session(TypedDict):
+    id: str
+    environment_id: str
+    title: str
+    state: Literal["live", "ended"]
+    agent_id: str | None
+    deployment_id: str | None
+    memory: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    system_context: str | None
+
+
+class Projection(TypedDict):
+    text: str
+    sources: list[dict[str, Any]]
+    writable: bool
+
+
+class ModelRequest(TypedDict):
+    id: str
+    client_request_id: str
+    state: str
+    memory: dict[str, Projection]
+
+
+class Tool(TypedDict):
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class ToolOutcome(TypedDict):
+    id: str
+    call_id: str
+    is_error: bool
+    output: Any
+
+
+class Event(TypedDict):
+    id: str
+    number: int
+    event_type: str
+    data: dict[str, Any]
+    created_at: str
