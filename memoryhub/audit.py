@@ -38,6 +38,7 @@ class AuditAction(StrEnum):
     PROJECT_UPDATED = "project.updated"
     ENVIRONMENT_CREATED = "environment.created"
     ENVIRONMENT_UPDATED = "environment.updated"
+    ENVIRONMENT_DELETED = "environment.deleted"
     MEMBER_JOINED = "member.joined"
     MEMBER_ROLE_CHANGED = "member.role_changed"
     MEMBER_REMOVED = "member.removed"

@@ -4,7 +4,17 @@ from typing import Any
 
 from django.conf import settings
 
-from memoryhub import environments, invitations, keys, members, projects, provisioning, store_access, tenancy
+from memoryhub import (
+    deletions,
+    environments,
+    invitations,
+    keys,
+    members,
+    projects,
+    provisioning,
+    store_access,
+    tenancy,
+)
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.ground_shapes import (
@@ -20,6 +30,7 @@ from memoryhub.ground_shapes import (
     NameBody,
     ProjectShape,
     ProvisionedProjectShape,
+    RemainingShape,
     RotateKeyBody,
     environment_wire,
     invitation_wire,
@@ -30,6 +41,7 @@ from memoryhub.ground_shapes import (
     member_wire,
     project_wire,
     provisioned_project_wire,
+    remaining_wire,
 )
 from memoryhub.pagination import Page
 from memoryhub.shapes import DeletedShape, PageQuery, deleted_wire
@@ -61,6 +73,11 @@ class Project(HubView):
     def post(self, project_id: str, *, body: Values, actor: Actor) -> Values:
         return project_wire(projects.rename_project(project_id, name=body["name"], actor=actor))
 
+    @operation("projects.delete", "Delete a project for good", body=NameBody, answer=RemainingShape)
+    def delete(self, project_id: str, *, body: Values, actor: Actor) -> Values:
+        deleted = deletions.delete_project(project_id, confirm_name=body["name"], actor=actor)
+        return remaining_wire(deleted, "project_deleted")
+
 
 class Environments(HubView):
     @operation("environments.list", "List environments", answer=EnvironmentShape, lists=True)
@@ -85,6 +102,11 @@ class Environment(HubView):
         return environment_wire(
             environments.rename_environment(environment_id, name=body["name"], actor=actor)
         )
+
+    @operation("environments.delete", "Delete an environment for good", body=NameBody, answer=RemainingShape)
+    def delete(self, environment_id: str, *, body: Values, actor: Actor) -> Values:
+        deleted = deletions.delete_environment(environment_id, confirm_name=body["name"], actor=actor)
+        return remaining_wire(deleted, "environment_deleted")
 
 
 class Members(HubView):

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
+from memoryhub.deletions import Deleted
 from memoryhub.fields import Choice, Integer, Moment, StrictSerializer, Text
 from memoryhub.invitations import IssuedInvitation
 from memoryhub.keys import KEY_OVERLAP_SECONDS_MAX, IssuedKey
@@ -203,3 +204,15 @@ def _access_wire(store_hex: str, access: str) -> dict[str, str]:
 def issued_key_wire(issued: IssuedKey) -> dict[str, Any]:
     """The only answer that shows a key."""
     return {**key_wire(issued.key), "key": issued.secret}
+
+
+class RemainingShape(serializers.Serializer[Any]):
+    """`remaining`: what other services keep of it, which is theirs to delete."""
+
+    id = serializers.CharField()
+    type = serializers.ChoiceField(choices=["project_deleted", "environment_deleted"])
+    remaining = serializers.ListField(child=serializers.DictField())
+
+
+def remaining_wire(deleted: Deleted, kind: str) -> dict[str, Any]:
+    return {"id": deleted.wire_id, "type": kind, "remaining": deleted.remaining}

@@ -7,7 +7,10 @@ class ProvidersConfig(AppConfig):
     name = "providers"
 
     def ready(self) -> None:
+        from memoryhub.deletions import register_remote
         from memoryhub.erasure import register_copies
         from providers.copies import erase_copies
+        from providers.remote import list_remote
 
         register_copies(erase_copies)
+        register_remote(list_remote)

@@ -1,0 +1,100 @@
+"""Deletion of an environment or a project: no row of it stays here, and what lies with other services is listed.
+
+Nobody else is called. The ground floor knows no room, so a room registers how it lists what remains elsewhere.
+Source: contract of document and HTTP memory, section 12.5.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db.transaction import atomic
+
+from memoryhub import audit, tenancy
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.credentials import hold_credential
+from memoryhub.errors import InvalidRequest
+from memoryhub.models import Environment, Project
+from memoryhub.snapshots import allow_seconds
+
+log = structlog.get_logger("memoryhub.deletions")
+
+DELETE_STATEMENT_SECONDS_MAX = 600
+
+type ListRemote = Callable[[Sequence[UUID]], list[dict[str, Any]]]
+
+_registered: list[ListRemote] = []
+
+
+def register_remote(list_remote: ListRemote) -> None:
+    """`list_remote(environment_ids)` gives `[{"resource", "namespace", "partition", "endpoint", …}]`."""
+    _registered.append(list_remote)
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """`remaining`: what other services keep, which is theirs to delete."""
+
+    wire_id: str
+    remaining: list[dict[str, Any]]
+
+
+def list_remaining(environment_ids: Sequence[UUID]) -> list[dict[str, Any]]:
+    return [one for list_remote in _registered for one in list_remote(environment_ids)]
+
+
+@atomic(durable=True)
+def delete_environment(name_or_id: str, *, confirm_name: str, actor: Actor) -> Deleted:
+    """Everything in it goes for good, keys too. `confirm_name` is its name.
+
+    Raises: NotFound; InvalidRequest for another name or for the project's last environment.
+    """
+    tenancy.lock_project(actor.project_id)
+    environment = tenancy.get_environment(name_or_id, actor=actor)
+    _require_name(environment.name, confirm_name)
+    if Environment.objects.filter(project_id=actor.project_id).count() == 1:
+        raise InvalidRequest(
+            "A project needs one environment at least: delete the project instead.",
+            error_code="last_environment",
+        )
+    deleted = Deleted(environment.wire_id, list_remaining([environment.id]))
+    audit.record(
+        AuditAction.ENVIRONMENT_DELETED,
+        environment.wire_id,
+        environment_id=environment.id,
+        details={"remaining": len(deleted.remaining)},
+        actor=actor,
+    )
+    allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
+    Environment.objects.filter(id=environment.id)._raw_delete(
+        "default"
+    )  # the database removes what belongs to it
+    return deleted
+
+
+@atomic(durable=True)
+def delete_project(project_id: str, *, confirm_name: str, actor: Actor) -> Deleted:
+    """Everything of it goes for good: environments, members, keys and the audit trail. `confirm_name` is its name.
+
+    The hub's log keeps that it was deleted, and by whom. Raises: NotFound, InvalidRequest for another name.
+    """
+    project = tenancy.get_project_by_id(project_id, actor=actor)
+    _require_name(project.name, confirm_name)
+    hold_credential(actor)
+    tenancy.lock_project(project.id)
+    environments = list(Environment.objects.filter(project=project).values_list("id", flat=True))
+    deleted = Deleted(project.wire_id, list_remaining(environments))
+    allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
+    Project.objects.filter(id=project.id)._raw_delete("default")
+    log.warning("project_deleted", project=project.wire_id, actor=actor.actor_id)
+    return deleted
+
+
+def _require_name(name: str, confirm_name: str) -> None:
+    if name != confirm_name:
+        raise InvalidRequest(
+            f"name: To delete it for good, give its name, {name}.", error_code="name_differs"
+        )
