@@ -10,6 +10,9 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.apps import apps
+from django.db import connection
+from django.db.models import Model
 from django.db.transaction import atomic
 
 from memoryhub import audit, tenancy
@@ -69,9 +72,7 @@ def delete_environment(name_or_id: str, *, confirm_name: str, actor: Actor) -> D
         actor=actor,
     )
     allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
-    Environment.objects.filter(id=environment.id)._raw_delete(
-        "default"
-    )  # the database removes what belongs to it
+    _delete_row(Environment, environment.id)  # the database removes what belongs to it
     return deleted
 
 
@@ -88,9 +89,28 @@ def delete_project(project_id: str, *, confirm_name: str, actor: Actor) -> Delet
     environments = list(Environment.objects.filter(project=project).values_list("id", flat=True))
     deleted = Deleted(project.wire_id, list_remaining(environments))
     allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
-    Project.objects.filter(id=project.id)._raw_delete("default")
+    _delete_row(Project, project.id)  # first: audit rows go only when their project is gone
+    _delete_rows_of(project.id)
     log.warning("project_deleted", project=project.wire_id, actor=actor.actor_id)
     return deleted
+
+
+def _delete_row(model: type[Model], key: UUID) -> None:
+    """The row alone, by the database: what points at it goes by its own rules, or is checked when the change commits."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE id = %s", [key])  # noqa: S608 - a table of ours
+
+
+def _delete_rows_of(project_id: UUID) -> None:
+    """Every row that carries the project: environments first, with which most of the others go."""
+    tables = [model._meta.db_table for model in apps.get_models() if _names_project(model)]
+    with connection.cursor() as cursor:
+        for table in sorted(tables, key=lambda table: table != Environment._meta.db_table):
+            cursor.execute(f"DELETE FROM {table} WHERE project_id = %s", [project_id])  # noqa: S608 - a table of ours
+
+
+def _names_project(model: type[Model]) -> bool:
+    return any(field.column == "project_id" for field in model._meta.concrete_fields)
 
 
 def _require_name(name: str, confirm_name: str) -> None:
