@@ -16,6 +16,7 @@ from memoryhub import session_events
 from memoryhub.actors import Actor
 from memoryhub.errors import HubError, Unavailable
 from memoryhub.models import SessionEvent
+from memoryhub.process_end import ending
 
 STREAMS_PER_PROCESS_MAX = 4
 STREAM_SECONDS_MAX = 300.0
@@ -26,12 +27,6 @@ QUIET_SECONDS_MAX = (
 LAST_EVENT = "session.ended"
 
 _places = threading.BoundedSemaphore(STREAMS_PER_PROCESS_MAX)
-_ending = threading.Event()
-
-
-def end_streams() -> None:
-    """The process ends: every stream of it does too."""
-    _ending.set()
 
 
 def stream_events(
@@ -85,7 +80,7 @@ def _frames(
 ) -> Iterator[bytes]:
     end_at, quiet_at = time.monotonic() + STREAM_SECONDS_MAX, time.monotonic() + QUIET_SECONDS_MAX
     yield b": open\n\n"
-    while time.monotonic() < end_at and not _ending.is_set():
+    while time.monotonic() < end_at and not ending.is_set():
         try:
             events = session_events.list_events(
                 session_id, after=after, limit=session_events.EVENTS_PER_PAGE_MAX, actor=authenticate()
@@ -103,7 +98,7 @@ def _frames(
             quiet_at = time.monotonic() + QUIET_SECONDS_MAX
             yield b": quiet\n\n"
         if len(events) < session_events.EVENTS_PER_PAGE_MAX:
-            _ending.wait(POLL_SECONDS)
+            ending.wait(POLL_SECONDS)
 
 
 def _frame(event: SessionEvent, shape: Callable[[SessionEvent], dict[str, Any]]) -> bytes:

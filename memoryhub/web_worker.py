@@ -22,8 +22,8 @@ from gunicorn.http.errors import (
 from gunicorn.workers.gthread import ThreadWorker
 
 from memoryhub.errors import InvalidRequest
-from memoryhub.event_streams import end_streams
 from memoryhub.problems import answer_error
+from memoryhub.process_end import ending
 
 STATUSES: dict[type[Exception], tuple[int, str]] = {
     LimitRequestLine: (414, "URI Too Long"),
@@ -39,7 +39,7 @@ OUR_FAULT = (InvalidResponseHeader, InvalidResponseHeaderName)
 class WebWorker(ThreadWorker):  # type: ignore[misc]
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Asked to end: streams would otherwise be waited for."""
-        end_streams()
+        ending.set()
         super().handle_exit(sig, frame)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:

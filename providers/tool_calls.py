@@ -97,8 +97,7 @@ def call_tool(
 
 
 def _repeat(call: ToolCall, request_sha256: str) -> ToolCall:
-    if call.erased_at is not None:
-        raise Gone("The text of this call was erased.", error_code="erased")
+    _require_kept(call)
     if call.request_sha256 != request_sha256:
         raise Conflict(
             "This call id made another call: one with another name or other arguments.",
@@ -262,11 +261,17 @@ _TOOLS = {_SAVE: _save, _LIST: _list, _READ: _read}
 
 
 def get_call(session_id: str, call_id: str, *, actor: Actor) -> ToolCall:
-    """By the hub's id. Raises: NotFound."""
+    """By the hub's id. Raises: NotFound; Gone for one whose text was erased."""
     session = sessions.get_session(session_id, actor=actor)
     key = ids.from_wire(ids.TOOL_CALL, call_id)
     held = ToolCall.objects.filter(model_request__session_id=session.id)
     call = None if key is None else find_row(held.filter(id=key))
     if call is None:
         raise NotFound("tool call")
+    _require_kept(call)
     return call
+
+
+def _require_kept(call: ToolCall) -> None:
+    if call.erased_at is not None:
+        raise Gone("The text of this call was erased.", error_code="erased")

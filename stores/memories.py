@@ -72,11 +72,11 @@ def add_memory(
     `card`: of a document; its id is its title when none is given.
     """
     path_key = path.encode()
-    require_free_path(store, path_key)
     if document_policy.is_document_store(store):
         document_policy.require_new(store, path, content)
         card = card or document_policy.first_card(path)
-    else:
+    require_free_path(store, path_key)
+    if card is None:
         require_room(store)
     quotas.require_history_room(store.project_id)
     memory = Memory(project_id=store.project_id, store=store, path=path, path_key=path_key)

@@ -1,0 +1,71 @@
+"""What is erased is gone from what models were given and said. Promise E1."""
+
+import pytest
+from django.db import connection
+
+from memoryhub.errors import Gone
+from providers.models import Projection, ToolCall
+from stores import memory_versions
+from tests.providers.desk import Desk
+from tests.world import Caller
+
+CANARY = "canary-secret-4711"
+
+
+def copies() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT to_jsonb(p)::text FROM providers_projection p UNION ALL SELECT to_jsonb(t)::text FROM providers_toolcall t"
+        )
+        return [row[0] for row in cursor.fetchall() if CANARY in row[0]]
+
+
+def leak(desk: Desk) -> tuple[str, str]:
+    """(session, request): a model saved the canary, recalled it, and was told of it by a conflict."""
+    desk.put()
+    session = desk.open()
+    request = desk.begin(session)
+    desk.save(session, request, f"Key: {CANARY}")
+    desk.recall(session, "r2")
+    desk.save(session, request, "Other.", "c2")
+    desk.replace("Clean.")
+    assert len(copies()) == 3
+    return session, request
+
+
+def test_a_redacted_version_is_gone_from_projections_and_calls(desk: Desk) -> None:
+    session, request = leak(desk)
+    memory = desk.get().memory
+    versions = memory_versions.MemoryVersion.objects.filter(memory_id=memory.id, content__contains=CANARY)
+    for version in versions:
+        memory_versions.redact_version(memory.store.wire_id, version.wire_id, actor=desk.actor)
+    assert copies() == []
+    assert Projection.objects.exclude(erased_at=None).count() == 1
+    assert ToolCall.objects.exclude(erased_at=None).count() == 2
+    with pytest.raises(Gone):
+        desk.recall(session, "r2")
+    with pytest.raises(Gone):
+        desk.save(session, request, f"Key: {CANARY}")
+
+
+def test_redaction_by_text_reaches_them_too(desk: Desk, call: Caller) -> None:
+    session, request = leak(desk)
+    answer = call("POST", "/v1/redactions", {"contains": CANARY, "reason": "leaked"})
+    assert answer.status == 200, answer.body
+    assert copies() == []
+    held = ToolCall.objects.get(model_request__session__project=desk.tenant.project, call_id="c1")
+    assert (held.output, held.arguments) == (None, None)
+    assert call("GET", f"/v1/sessions/{session}/tool-calls/{held.wire_id}").status == 410
+
+
+def test_what_other_documents_gave_stays(desk: Desk) -> None:
+    desk.put("other", text="Kept.")
+    other = desk.open({"playbook": {"scope": "document", "id": "other"}})
+    desk.recall(other)
+    leak(desk)
+    memory = desk.get().memory
+    for version in memory_versions.MemoryVersion.objects.filter(
+        memory_id=memory.id, content__contains=CANARY
+    ):
+        memory_versions.redact_version(memory.store.wire_id, version.wire_id, actor=desk.actor)
+    assert desk.recall(other).projections[0].text == "Kept."
