@@ -133,7 +133,9 @@ def erase_version(
 
 def erase_history(memory: Memory, actor: Actor) -> None:
     """A step: nothing is left of the texts of a deleted document. Its deletion is what the audit trail has of it."""
-    _erase(memory.store_id, MemoryVersion.objects.filter(store_id=memory.store_id, memory_id=memory.id), actor)
+    _erase(
+        memory.store_id, MemoryVersion.objects.filter(store_id=memory.store_id, memory_id=memory.id), actor
+    )
 
 
 def _erase(store_key: UUID, versions: QuerySet[MemoryVersion], actor: Actor) -> int:
