@@ -5,23 +5,21 @@ from typing import Any
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from providers import declared, deployments, documents, namespaces
-from providers.serializers import (
+from providers.resource_serializers import (
     CreateDeploymentBody,
     DeclareResourceBody,
     DeploymentShape,
-    EnvironmentPageQuery,
-    EnvironmentQuery,
     ListDeploymentsQuery,
     NamespaceShape,
     PromoteBody,
     PromotionShape,
     ResourceShape,
     deployment_wire,
-    list_request,
     namespace_wire,
     promotion_wire,
     resource_wire,
 )
+from providers.serializers import EnvironmentPageQuery, EnvironmentQuery, list_request
 from providers.views import ProjectMemoryView
 
 type Values = dict[str, Any]

@@ -8,9 +8,9 @@ from memoryhub import tenancy
 from memoryhub.actors import Actor
 from memoryhub.errors import NotFound
 from providers import documents
+from providers.document_serializers import document_wire
 from providers.documents import Document
 from providers.models import Resource
-from providers.serializers import document_wire
 
 EXPORT_ROWS = 50
 

@@ -10,19 +10,17 @@ from memoryhub.api import Door, operation
 from memoryhub.errors import InvalidRequest, PreconditionRequired
 from memoryhub.problems import json_response
 from providers import document_exports, documents
-from providers.documents import Document
-from providers.serializers import (
+from providers.document_serializers import (
     DocumentItemShape,
     DocumentShape,
-    EnvironmentPageQuery,
-    EnvironmentQuery,
     ExportQuery,
     PutDocumentBody,
     UpdateDocumentBody,
     document_item_wire,
     document_wire,
-    list_request,
 )
+from providers.documents import Document
+from providers.serializers import EnvironmentPageQuery, EnvironmentQuery, list_request
 from providers.views import ProjectMemoryView, read_revision
 
 type Values = dict[str, Any]

@@ -9,14 +9,14 @@ from memoryhub.api import operation
 from memoryhub.problems import json_response
 from memoryhub.shapes import PageQuery
 from providers import model_requests, tool_calls
-from providers.serializers import (
+from providers.serializers import list_request
+from providers.session_serializers import (
     ModelRequestShape,
     OfferedToolsShape,
     OpenRequestBody,
     SelectBody,
     ToolCallBody,
     ToolCallShape,
-    list_request,
     model_request_wire,
     request_facts,
     selection_wire,

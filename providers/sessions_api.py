@@ -13,7 +13,8 @@ from memoryhub.shapes import DeletedShape, deleted_wire
 from memoryhub.strict_json import StrictJSONError, check_text
 from providers import sessions
 from providers.bindings import parse_bindings
-from providers.serializers import (
+from providers.serializers import list_request
+from providers.session_serializers import (
     CreateSessionBody,
     EventBody,
     EventShape,
@@ -24,7 +25,6 @@ from providers.serializers import (
     StartOnDocumentBody,
     StreamEventsQuery,
     event_wire,
-    list_request,
     session_item_wire,
     session_wire,
 )

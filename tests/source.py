@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("memoryhub", "stores", "tools")
+PRODUCT = ("memoryhub", "stores", "providers")
+PACKAGES = (*PRODUCT, "tools")
 
 type Function = ast.FunctionDef | ast.AsyncFunctionDef
 

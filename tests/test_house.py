@@ -11,7 +11,7 @@ from django.conf import settings
 from memoryhub import errors, operations, pagination, problems
 from memoryhub.errors import HubError
 from stores import limits
-from tests.source import ROOT, Function, Module, headings, modules, texts
+from tests.source import PRODUCT, ROOT, Function, Module, headings, modules, texts
 from tools import permissions
 
 # --- errors ---
@@ -39,7 +39,7 @@ def test_a_status_and_a_type_say_one_thing() -> None:
 def error_codes() -> set[str]:
     return {
         keyword.value.value
-        for module in modules("memoryhub", "stores")
+        for module in modules(*PRODUCT)
         for _, call in module.calls()
         for keyword in call.keywords
         if keyword.arg == "error_code" and isinstance(keyword.value, ast.Constant)
@@ -55,7 +55,7 @@ def test_every_error_type_and_code_has_its_paragraph() -> None:
 def test_error_codes_are_written_out() -> None:
     computed = [
         f"{module.name}:{call.lineno}"
-        for module in modules("memoryhub", "stores")
+        for module in modules(*PRODUCT)
         for _, call in module.calls()
         for keyword in call.keywords
         if keyword.arg == "error_code" and not isinstance(keyword.value, ast.Constant)
@@ -72,7 +72,7 @@ READERS = {"read_text", "read_integer", "read_flag", "read_list", "read_choice",
 def settings_read() -> set[str]:
     """Every environment variable that the code reads."""
     names = set()
-    for module in modules("memoryhub", "stores"):
+    for module in modules(*PRODUCT):
         for name, call in module.calls():
             first = call.args[0] if call.args else None
             if name in READERS or ast.unparse(call.func) == "os.environ.get":
@@ -95,7 +95,7 @@ def test_every_setting_has_its_paragraph() -> None:
 def test_settings_read_the_environment_by_typed_readers() -> None:
     bare = [
         module.name
-        for module in modules("memoryhub", "stores")
+        for module in modules(*PRODUCT)
         if re.search(r"os\.environ(\.get\(|\[)", module.text) and module.name not in READ_BARE
     ]
     assert bare == []
@@ -151,7 +151,7 @@ def is_verb(function: Function) -> bool:
 def verbs() -> dict[str, Function]:
     return {
         f"{module.name}:{function.name}": function
-        for module in modules("memoryhub", "stores")
+        for module in modules(*PRODUCT)
         for function in module.functions()
         if is_verb(function)
     }
@@ -193,7 +193,7 @@ def test_no_template_marks_text_as_safe() -> None:
 
 def test_text_is_marked_as_safe_where_it_was_sanitised_and_nowhere_else() -> None:
     markers = r"\b(mark_safe|SafeString|SafeText|SafeData|html_safe|__html__)\b"
-    marking = {module.name for module in modules("memoryhub", "stores") if re.search(markers, module.text)}
+    marking = {module.name for module in modules(*PRODUCT) if re.search(markers, module.text)}
     assert marking <= {"memoryhub/templatetags/hub.py"}
 
 
@@ -324,7 +324,7 @@ def test_work_left_undone_has_an_owner() -> None:
 
 def test_no_request_is_spread_into_a_query() -> None:
     """A filter's names come from the code; only its values come from a request."""
-    for module in modules("memoryhub", "stores"):
+    for module in modules(*PRODUCT):
         assert not re.search(r"\*\*(self\.)?request\.", module.text), module.name
 
 

@@ -10,6 +10,9 @@ from memoryhub.client.wire import Event, ModelRequest, Session, Tool, ToolOutcom
 
 ROOT = "/v1/sessions"
 
+type Tools = list[Tool]
+type Names = list[str]
+
 
 class Sessions:
     def __init__(self, transport: Transport) -> None:
@@ -94,10 +97,10 @@ class Sessions:
         path = f"{ROOT}/{session_id}/model-requests"
         return cast(ModelRequest, self._transport.call("POST", path, body, repeatable=True))
 
-    def select(self, session_id: str, request_id: str, use: list[str]) -> list[Tool]:
+    def select(self, session_id: str, request_id: str, use: Names) -> Tools:
         """Fix which memories the render uses; the tools to offer to the model."""
         path = f"{ROOT}/{session_id}/model-requests/{request_id}/selection"
-        return cast("list[Tool]", self._transport.call("PUT", path, {"use": use}, repeatable=True)["tools"])
+        return cast(Tools, self._transport.call("PUT", path, {"use": use}, repeatable=True)["tools"])
 
     def call_tool(
         self, session_id: str, request_id: str, *, call_id: str, name: str, arguments: dict[str, Any]

@@ -9,6 +9,8 @@ from memoryhub.client.wire import Memory, MemoryStore, MemoryVersion
 
 ROOT = "/v1/memory_stores"
 
+type Hits = list[dict[str, Any]]
+
 
 class Stores:
     def __init__(self, transport: Transport) -> None:
@@ -61,11 +63,11 @@ class Stores:
         """Newest first, of one memory or of the whole store."""
         return self._transport.pages(f"{ROOT}/{store_id}/memory_versions", query={"memory_id": memory_id})
 
-    def search(self, store_id: str, query: str, *, limit: int = 20) -> list[dict[str, Any]]:
+    def search(self, store_id: str, query: str, *, limit: int = 20) -> Hits:
         """Best first: `[{"memory", …}]`. By POST, so that the query stands in no log of URLs."""
         body = {"query": query, "limit": limit}
         found = self._transport.call("POST", f"{ROOT}/{store_id}/memories/search", body, repeatable=True)
-        return cast("list[dict[str, Any]]", found["data"])
+        return cast(Hits, found["data"])
 
 
 def _file(store_id: str, path: str) -> str:

@@ -13,8 +13,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('memoryhub', '0020_sessions'),
-        ('stores', '0020_documents'),
+        ('memoryhub', '0006_sessions'),
+        ('stores', '0005_documents'),
     ]
 
     operations = [

@@ -15,8 +15,8 @@ ENVIRONMENT, SESSION, STORE = "memoryhub_environment", "memoryhub_session", "sto
 class Migration(migrations.Migration):
     dependencies = [
         ("providers", "0001_initial"),
-        ("stores", "0021_document_guards"),
-        ("memoryhub", "0021_session_guards"),
+        ("stores", "0006_document_guards"),
+        ("memoryhub", "0007_session_guards"),
     ]
     operations = [
         _of("deployment", "environment_id", ENVIRONMENT),

@@ -15,8 +15,8 @@ from memoryhub.actors import Actor
 from memoryhub.commands import get_project_named, one_sentence, operator_actor
 from memoryhub.pagination import ListRequest
 from providers import document_exports, documents
+from providers.document_serializers import document_item_wire, document_wire
 from providers.documents import Document
-from providers.serializers import document_item_wire, document_wire
 
 ENVIRONMENT_DEFAULT = "development"  # contract: 8.5
 PAGE = 100
