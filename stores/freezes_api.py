@@ -4,7 +4,7 @@ from typing import Any
 
 from memoryhub.actors import Actor
 from memoryhub.api import operation
-from stores import memories, memory_stores
+from stores import freezes, memory_stores
 from stores.serializers import MemoryShape, StoreShape, memory_wire, store_wire
 from stores.views import StoreView
 
@@ -26,10 +26,10 @@ class StoreUnfreeze(StoreView):
 class MemoryFreeze(StoreView):
     @operation("memories.freeze", "Freeze a memory for agents", answer=MemoryShape)
     def post(self, store_id: str, memory_id: str, *, actor: Actor) -> Values:
-        return memory_wire(memories.freeze_memory(store_id, memory_id, actor=actor), "basic")
+        return memory_wire(freezes.freeze_memory(store_id, memory_id, actor=actor), "basic")
 
 
 class MemoryUnfreeze(StoreView):
     @operation("memories.unfreeze", "Let agents change a memory again", answer=MemoryShape)
     def post(self, store_id: str, memory_id: str, *, actor: Actor) -> Values:
-        return memory_wire(memories.unfreeze_memory(store_id, memory_id, actor=actor), "basic")
+        return memory_wire(freezes.unfreeze_memory(store_id, memory_id, actor=actor), "basic")

@@ -1,9 +1,9 @@
-"""The verbs of a memory: create, get, update, list, delete, freeze. Source: contract stores 4.7 to 4.11.
+"""The verbs of a memory: create, get, update, list, delete. Source: contract stores 4.7 to 4.11.
 
 Each change appends exactly one version and moves the head in the same transaction; a change of nothing appends none.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -244,39 +244,6 @@ def remove_memory(
         UsedPath.objects.create(project_id=store.project_id, store=store, path_key=memory.path_key)
         erase_history(memory, actor)
     return deletion
-
-
-@atomic(durable=True)
-def freeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
-    """Agents may no longer change the memory; owners may. Again: unchanged. Raises: NotFound."""
-    store = share_store(store_id, actor)
-    memory = lock_memory(store, memory_id)
-    if memory.frozen_at is None:
-        _set_frozen(store, memory, frozen=True, actor=actor)
-    return memory
-
-
-@atomic(durable=True)
-def unfreeze_memory(store_id: str, memory_id: str, *, actor: Actor) -> Memory:
-    """Again: unchanged. Raises: NotFound."""
-    store = share_store(store_id, actor)
-    memory = lock_memory(store, memory_id)
-    if memory.frozen_at is not None:
-        _set_frozen(store, memory, frozen=False, actor=actor)
-    return memory
-
-
-def _set_frozen(store: MemoryStore, memory: Memory, *, frozen: bool, actor: Actor) -> None:
-    action = AuditAction.MEMORY_FROZEN if frozen else AuditAction.MEMORY_UNFROZEN
-    memory.frozen_at = ClockTimestamp() if frozen else None
-    memory.save(update_fields=["frozen_at"])
-    if document_policy.is_document_store(store):  # a document's revision covers who may write it
-        card = replace(document_policy.card_of(memory.head), agent_writes=not frozen)
-        quotas.require_history_room(store.project_id)
-        append_version(memory, operation="modified", content=head_content(memory), card=card, actor=actor)
-    audit.record(
-        action, memory.wire_id, environment_id=store.environment_id, parent_id=store.wire_id, actor=actor
-    )
 
 
 def append_version(

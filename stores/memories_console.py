@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memoryhub.actors import Actor
 from memoryhub.errors import NotFound
 from memoryhub.pages import PageRequest, go_to, page
-from stores import memories, memory_versions
+from stores import freezes, memories, memory_versions
 from stores.text_downloads import answer_text
 from stores.versions_beside import versions_beside
 
@@ -43,7 +43,7 @@ def raw_version(request: PageRequest, store_id: str, version_id: str, *, actor: 
 @page("memories.freeze")
 @require_POST
 def freeze_memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    memories.freeze_memory(store_id, memory_id, actor=actor)
+    freezes.freeze_memory(store_id, memory_id, actor=actor)
     messages.success(request, "The memory is frozen: agents may read it and not change it.")
     return go_to(request, "memory", store_id=store_id, memory_id=memory_id)
 
@@ -51,6 +51,6 @@ def freeze_memory(request: PageRequest, store_id: str, memory_id: str, *, actor:
 @page("memories.unfreeze")
 @require_POST
 def unfreeze_memory(request: PageRequest, store_id: str, memory_id: str, *, actor: Actor) -> HttpResponse:
-    memories.unfreeze_memory(store_id, memory_id, actor=actor)
+    freezes.unfreeze_memory(store_id, memory_id, actor=actor)
     messages.success(request, "Agents may change the memory again.")
     return go_to(request, "memory", store_id=store_id, memory_id=memory_id)

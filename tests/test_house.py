@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 from statistics import median
 
 import pytest
@@ -10,6 +11,7 @@ from django.conf import settings
 
 from memoryhub import errors, operations, pagination, problems
 from memoryhub.errors import HubError
+from providers import limits as provider_limits
 from stores import limits
 from tests.source import PRODUCT, ROOT, Function, Module, headings, modules, texts
 from tools import permissions
@@ -77,7 +79,7 @@ def settings_read() -> set[str]:
             first = call.args[0] if call.args else None
             if name in READERS or ast.unparse(call.func) == "os.environ.get":
                 names |= _names(first)
-            if name == "_secret" and isinstance(first, ast.Constant):
+            if name in ("_secret", "_key") and isinstance(first, ast.Constant):
                 names.add(f"MEMORYHUB_{str(first.value).upper()}")
     return names
 
@@ -139,6 +141,8 @@ VERBS_WITHOUT_ACTOR = {
     "memoryhub/invitations.py:_accept": "the token is the credential",
     "memoryhub/projects.py:create_project": "the owner is the actor: the project has no other yet",
     "memoryhub/projects.py:create_operator": "an operator's command: there is nobody yet",
+    "memoryhub/secrets.py:_reseal_some": "an operator's command: no value changes",
+    "providers/model_requests.py:_fail": "the end of what its caller began with an actor",
 }
 
 
@@ -169,7 +173,7 @@ def test_every_verb_takes_its_actor_last_and_by_name() -> None:
 
 def _has_actor(function: Function) -> bool:
     """A private half of a verb may take it in place."""
-    return [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)][-1] == "actor"
+    return [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)][-1:] == ["actor"]
 
 
 def test_verbs_never_call_verbs() -> None:
@@ -213,6 +217,7 @@ NETWORK = {
     "asyncio",
 }
 OPENS_SOCKETS = {
+    "memoryhub/client/transport.py": "calls a hub, from where there is none",
     "memoryhub/embedded/postgres.py": "asks whether its PostgreSQL listens",
     "memoryhub/embedded/valkey.py": "asks whether its queue listens",
     "memoryhub/supervisor.py": "opens the hub's own port and asks it whether it is ready",
@@ -226,6 +231,19 @@ def uses_network(module: Module) -> bool:
 
 def test_no_other_module_opens_a_socket() -> None:
     assert {module.name for module in modules() if uses_network(module)} == OPENS_SOCKETS.keys()
+
+
+def test_the_client_runs_where_there_is_no_hub() -> None:
+    ours = [module for module in modules("memoryhub") if module.name.startswith("memoryhub/client/")]
+    assert len(ours) > 5
+    foreign = {
+        f"{module.name} imports {name}"
+        for module in ours
+        for name in module.imports()
+        if name.split(".")[0] not in sys.stdlib_module_names | {"httpx2"}
+        and not name.startswith("memoryhub.client.")
+    }
+    assert foreign == set()
 
 
 # --- limits ---
@@ -246,6 +264,24 @@ LIMITS = [
     ("list limit default", pagination.LIST_LIMIT_DEFAULT, 20),
     ("list limit max", pagination.LIST_LIMIT_MAX, 100),
     ("full-view max", pagination.FULL_VIEW_LIMIT_MAX, 20),
+    ("resource id", provider_limits.RESOURCE_ID_LENGTH_MAX, 128),
+    ("resource maxBytes", provider_limits.RESOURCE_BYTES_MAX, 16_384),
+    ("resource maxBytes default", provider_limits.RESOURCE_BYTES_DEFAULT, 8_192),
+    ("tools per resource", provider_limits.TOOLS_MAX, 8),
+    ("tool input", provider_limits.TOOL_INPUT_BYTES_MAX, 16_384),
+    ("tool input depth", provider_limits.TOOL_INPUT_DEPTH_MAX, 32),
+    ("header value", provider_limits.HEADER_VALUE_BYTES_MAX, 4_096),
+    ("bindings per session", provider_limits.BINDINGS_MAX, 8),
+    ("document id", provider_limits.DOCUMENT_ID_LENGTH_MAX, 128),
+    ("namespace id", provider_limits.NAMESPACE_ID_LENGTH_MAX, 128),
+    ("document title", provider_limits.TITLE_BYTES_MAX, 240),
+    ("document summary", provider_limits.SUMMARY_BYTES_MAX, 240),
+    ("overview lines", provider_limits.OVERVIEW_LINES_MAX, 50),
+    ("overview bytes", provider_limits.OVERVIEW_BYTES_MAX, 16_384),
+    ("tool arguments", provider_limits.ARGUMENTS_BYTES_MAX, 65_536),
+    ("argument problems", provider_limits.ARGUMENT_PROBLEMS_MAX, 10),
+    ("echoed value", provider_limits.ECHOED_LENGTH_MAX, 200),
+    ("document body", provider_limits.BODY_BYTES_MAX, 65_536),
     ("body cap", settings.REQUEST_BODY_BYTES_MAX, 1_048_576),
 ]
 
@@ -256,7 +292,7 @@ def test_a_limit_has_the_contracts_value(name: str, value: int, wanted: int) -> 
 
 
 def test_the_contracts_limits_cannot_be_moved_by_a_setting() -> None:
-    contract = [name for name in dir(limits) if name.isupper()]
+    contract = [name for module in (limits, provider_limits) for name in dir(module) if name.isupper()]
     assert contract
     assert not any(hasattr(settings, name) for name in contract)
 

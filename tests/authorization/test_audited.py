@@ -7,7 +7,7 @@ import pytest
 from memoryhub import accounts, audit
 from memoryhub.audit import AuditAction
 from memoryhub.models import AuditEvent
-from stores import memories, memory_stores
+from stores import freezes, memory_stores
 from tests.authorization.attempts import attempt_on
 from tests.authorization.conftest import Plots
 from tests.authorization.credentials import OWNER
@@ -54,7 +54,7 @@ def _freeze(plot: Plot) -> None:
 
 
 def _freeze_memory(plot: Plot) -> None:
-    memories.freeze_memory(plot.store_id, plot.memory_id, actor=plot.tenant.actor)
+    freezes.freeze_memory(plot.store_id, plot.memory_id, actor=plot.tenant.actor)
 
 
 BEFORE: dict[str, Callable[[Plot], None]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from memoryhub import keys
 from memoryhub.models import ApiKey
-from stores import memories, memory_stores
+from stores import freezes, memories, memory_stores
 from stores.models import Memory, MemoryStore
 from stores.views import StoreView
 from tests.authorization.attempts import GHOSTS, Attempt, attempt_on, id_parameters, without_request_id
@@ -108,7 +108,7 @@ def test_the_state_of_a_foreign_store_is_no_hint(world: World, operation: Docume
     victim, callers = world.victim, world.leader
     pairs = list(foreign_pairs(operation, world))
     memory_stores.freeze_store(victim.store_id, actor=victim.tenant.actor)
-    memories.freeze_memory(victim.store_id, victim.memory_id, actor=victim.tenant.actor)
+    freezes.freeze_memory(victim.store_id, victim.memory_id, actor=victim.tenant.actor)
     memory_stores.archive_store(victim.store_id, actor=victim.tenant.actor)
     assert [line for pair in pairs for line in compare(pair, callers, victim)] == []
 

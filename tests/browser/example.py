@@ -16,7 +16,7 @@ from memoryhub.accounts import member_actor
 from memoryhub.actors import Actor
 from memoryhub.models import Membership, Project, User
 from memoryhub.session_store import stored_key
-from stores import memories, memory_stores, memory_versions
+from stores import freezes, memories, memory_stores, memory_versions
 from stores.models import Memory, MemoryStore, MemoryVersion
 from tests.browser.example_texts import (
     CODING_NOTES,
@@ -158,7 +158,7 @@ def _correct(example: Example, store: MemoryStore, actor: Actor) -> None:
     leak = next(version for version in _versions(memory) if "password" in (version.content or ""))
     reason = "A password of the customer's portal."
     memory_versions.redact_version(store.wire_id, leak.wire_id, reason=reason, actor=actor)
-    memories.freeze_memory(store.wire_id, frozen.wire_id, actor=actor)
+    freezes.freeze_memory(store.wire_id, frozen.wire_id, actor=actor)
     memories.delete_memory(store.wire_id, gone.wire_id, actor=actor)
     for one in (memory, frozen):
         example.note("memory_id", one.wire_id)

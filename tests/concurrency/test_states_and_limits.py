@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.transaction import atomic
 
 from memoryhub import ids
-from stores import memories, memory_stores
+from stores import freezes, memories, memory_stores
 from stores.limits import MEMORIES_PER_STORE_MAX
 from stores.models import Memory, MemoryStore, MemoryVersion
 from tests.answers import Answer, Call
@@ -235,7 +235,7 @@ def test_no_agent_changes_a_memory_after_it_is_frozen(live: LiveHub, live_tenant
     ending = Ending(seed)
 
     def set_frozen(frozen: bool) -> None:
-        change = memories.freeze_memory if frozen else memories.unfreeze_memory
+        change = freezes.freeze_memory if frozen else freezes.unfreeze_memory
         change(store_id, memory_id, actor=live_tenant.actor)
 
     def check_and_thaw() -> None:

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryhub import audit
-from stores import memories, memory_stores, totals
+from stores import freezes, memory_stores, totals
 from stores.limits import STORE_NAME_LENGTH_MAX
 from stores.models import MemoryStore, StoreTotals
 from tests.console.site import Site
@@ -207,7 +207,7 @@ def test_totals_follow_every_kind_of_change(tenant: Tenant) -> None:
     other = shelf.put("/b.md", "x" * 5)
     shelf.update(memory, content="x" * 30)
     shelf.delete(other)
-    memories.freeze_memory(shelf.store_id, memory.wire_id, actor=tenant.actor)
+    freezes.freeze_memory(shelf.store_id, memory.wire_id, actor=tenant.actor)
     count()
     held = StoreTotals.objects.get(store_id=shelf.store.id)
     newest = shelf.versions()[0].created_at

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from stores import memories, memory_stores
+from stores import freezes, memory_stores
 from tests.answers import Answer
 from tests.authorization.attempts import attempt_on
 from tests.authorization.plots import Plot, make_plot
@@ -21,7 +21,7 @@ EVERY_MUTATION = pytest.mark.parametrize("operation", MUTATIONS, ids=lambda oper
 # What must stand there first, so that the request changes something.
 FIRST: dict[str, Callable[[Plot], object]] = {
     "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
-    "memories.unfreeze": lambda plot: memories.freeze_memory(
+    "memories.unfreeze": lambda plot: freezes.freeze_memory(
         plot.store_id, plot.memory_id, actor=plot.tenant.actor
     ),
 }
