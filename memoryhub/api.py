@@ -48,6 +48,7 @@ class Door:
     answer_types: tuple[str, ...]
     lists: bool
     status: int
+    also: int | None
 
 
 def operation(
@@ -61,9 +62,10 @@ def operation(
     answer_types: tuple[str, ...] = ("application/json",),
     lists: bool = False,
     status: int = 200,
+    also: int | None = None,
 ) -> Callable[[Handler], Handler]:
-    """Mark a view's method as an operation of the table in `memoryhub.operations`."""
-    door = Door(OPERATIONS[name], summary, body, query, answer, raw_body, answer_types, lists, status)
+    """Mark a view's method as an operation of the table in `memoryhub.operations`. `also`: a second status of success."""
+    door = Door(OPERATIONS[name], summary, body, query, answer, raw_body, answer_types, lists, status, also)
 
     def mark(handler: Handler) -> Handler:
         handler.door = door  # type: ignore[attr-defined]

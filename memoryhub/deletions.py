@@ -50,14 +50,14 @@ def list_remaining(environment_ids: Sequence[UUID]) -> list[dict[str, Any]]:
 
 
 @atomic(durable=True)
-def delete_environment(name_or_id: str, *, confirm_name: str, actor: Actor) -> Deleted:
-    """Everything in it goes for good, keys too. `confirm_name` is its name.
+def delete_environment(name_or_id: str, *, expected_name: str, actor: Actor) -> Deleted:
+    """Everything in it goes for good, keys too. `expected_name` is its name.
 
     Raises: NotFound; InvalidRequest for another name or for the project's last environment.
     """
     tenancy.lock_project(actor.project_id)
     environment = tenancy.get_environment(name_or_id, actor=actor)
-    _require_name(environment.name, confirm_name)
+    _require_name(environment.name, expected_name)
     if Environment.objects.filter(project_id=actor.project_id).count() == 1:
         raise InvalidRequest(
             "A project needs one environment at least: delete the project instead.",
@@ -77,13 +77,13 @@ def delete_environment(name_or_id: str, *, confirm_name: str, actor: Actor) -> D
 
 
 @atomic(durable=True)
-def delete_project(project_id: str, *, confirm_name: str, actor: Actor) -> Deleted:
-    """Everything of it goes for good: environments, members, keys and the audit trail. `confirm_name` is its name.
+def delete_project(project_id: str, *, expected_name: str, actor: Actor) -> Deleted:
+    """Everything of it goes for good: environments, members, keys and the audit trail. `expected_name` is its name.
 
     The hub's log keeps that it was deleted, and by whom. Raises: NotFound, InvalidRequest for another name.
     """
     project = tenancy.get_project_by_id(project_id, actor=actor)
-    _require_name(project.name, confirm_name)
+    _require_name(project.name, expected_name)
     hold_credential(actor)
     tenancy.lock_project(project.id)
     environments = list(Environment.objects.filter(project=project).values_list("id", flat=True))
@@ -113,8 +113,8 @@ def _names_project(model: type[Model]) -> bool:
     return any(field.column == "project_id" for field in model._meta.concrete_fields)
 
 
-def _require_name(name: str, confirm_name: str) -> None:
-    if name != confirm_name:
+def _require_name(name: str, expected_name: str) -> None:
+    if name != expected_name:
         raise InvalidRequest(
-            f"name: To delete it for good, give its name, {name}.", error_code="name_differs"
+            f"expected_name: To delete it for good, give its name, {name}.", error_code="name_differs"
         )

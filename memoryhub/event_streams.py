@@ -88,7 +88,7 @@ def _frames(
         except HubError:  # the key is revoked, or the session is deleted
             return
         finally:
-            connection.close()  # back to the pool while nothing is asked
+            _give_back_connection()
         for event in events:
             after, quiet_at = event.number, time.monotonic() + QUIET_SECONDS_MAX
             yield _frame(event, shape)
@@ -99,6 +99,12 @@ def _frames(
             yield b": quiet\n\n"
         if len(events) < session_events.EVENTS_PER_PAGE_MAX:
             ending.wait(POLL_SECONDS)
+
+
+def _give_back_connection() -> None:
+    """To the pool, while nothing is asked; a transaction around the whole answer keeps it."""
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 def _frame(event: SessionEvent, shape: Callable[[SessionEvent], dict[str, Any]]) -> bytes:

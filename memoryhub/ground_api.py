@@ -21,6 +21,7 @@ from memoryhub.ground_shapes import (
     ChangeRoleBody,
     CreateKeyBody,
     EnvironmentShape,
+    ExpectedNameQuery,
     InvitationBody,
     InvitationShape,
     IssuedInvitationShape,
@@ -73,9 +74,9 @@ class Project(HubView):
     def post(self, project_id: str, *, body: Values, actor: Actor) -> Values:
         return project_wire(projects.rename_project(project_id, name=body["name"], actor=actor))
 
-    @operation("projects.delete", "Delete a project for good", body=NameBody, answer=RemainingShape)
-    def delete(self, project_id: str, *, body: Values, actor: Actor) -> Values:
-        deleted = deletions.delete_project(project_id, confirm_name=body["name"], actor=actor)
+    @operation("projects.delete", "Delete a project for good", query=ExpectedNameQuery, answer=RemainingShape)
+    def delete(self, project_id: str, *, query: Values, actor: Actor) -> Values:
+        deleted = deletions.delete_project(project_id, expected_name=query["expected_name"], actor=actor)
         return remaining_wire(deleted, "project_deleted")
 
 
@@ -103,9 +104,16 @@ class Environment(HubView):
             environments.rename_environment(environment_id, name=body["name"], actor=actor)
         )
 
-    @operation("environments.delete", "Delete an environment for good", body=NameBody, answer=RemainingShape)
-    def delete(self, environment_id: str, *, body: Values, actor: Actor) -> Values:
-        deleted = deletions.delete_environment(environment_id, confirm_name=body["name"], actor=actor)
+    @operation(
+        "environments.delete",
+        "Delete an environment for good",
+        query=ExpectedNameQuery,
+        answer=RemainingShape,
+    )
+    def delete(self, environment_id: str, *, query: Values, actor: Actor) -> Values:
+        deleted = deletions.delete_environment(
+            environment_id, expected_name=query["expected_name"], actor=actor
+        )
         return remaining_wire(deleted, "environment_deleted")
 
 

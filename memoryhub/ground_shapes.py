@@ -206,6 +206,12 @@ def issued_key_wire(issued: IssuedKey) -> dict[str, Any]:
     return {**key_wire(issued.key), "key": issued.secret}
 
 
+class ExpectedNameQuery(StrictSerializer):
+    """The name of what is deleted for good, so that nobody does it by a wrong id."""
+
+    expected_name = Text()
+
+
 class RemainingShape(serializers.Serializer[Any]):
     """`remaining`: what other services keep of it, which is theirs to delete."""
 

@@ -20,12 +20,18 @@ ERROR_STATUSES = {
     404: "not_found_error: it does not exist, or the credential may not know of it.",
     405: "invalid_request_error: the method is not allowed here.",
     409: "A conflict: somebody else's change came first. Its error.type says which.",
+    410: "gone_error: its text was erased.",
     412: "A precondition of a header does not hold.",
     413: "request_too_large: the body or the content is over its limit.",
+    428: "precondition_required_error: the change must say which state it was made for.",
     429: "rate_limit_error: too many requests; Retry-After says when to come back.",
     500: "api_error: a bug; the request id finds it in the log.",
+    502: "recall_failed_error: a memory could not be recalled, so nothing may be inferred.",
     503: "api_error: the database did not answer; the outcome may be unknown.",
 }
+
+
+NO_CONTENT = 204
 
 
 class ErrorDetailShape(serializers.Serializer[Any]):
@@ -124,7 +130,12 @@ class OperationSchema(AutoSchema):
             status: OpenApiResponse(ErrorShape, description=meaning)
             for status, meaning in ERROR_STATUSES.items()
         }
-        success = {(self.door.status, kind): self._success(kind) for kind in self.door.answer_types}
+        statuses = [status for status in (self.door.status, self.door.also) if status is not None]
+        success = {
+            (status, kind): self._success(kind) for status in statuses for kind in self.door.answer_types
+        }
+        if self.door.status == NO_CONTENT:
+            success = {NO_CONTENT: OpenApiResponse(None, description=self.door.summary)}
         return {**success, **errors}
 
     def _success(self, media_type: str) -> Any:

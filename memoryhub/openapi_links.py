@@ -14,6 +14,17 @@ GIVEN: dict[str, dict[str, str]] = {
         "memory_id": "$response.body#/id",
         "version_id": "$response.body#/memory_version_id",
     },
+    "deployments.create": {"deployment_id": "$response.body#/id"},
+    "secrets.put": {"secret_id": "$response.body#/id"},
+    "sessions.create": {"session_id": "$response.body#/id"},
+    "model_requests.create": {
+        "session_id": "$request.path.session_id",
+        "request_id": "$response.body#/id",
+    },
+    "tool_calls.create": {
+        "session_id": "$request.path.session_id",
+        "tool_call_id": "$response.body#/id",
+    },
 }
 
 
@@ -24,7 +35,7 @@ def add_links(document: dict[str, Any]) -> None:
         given = GIVEN.get(operation["operationId"])
         if given is not None:
             new = {name for name, value in given.items() if value.startswith("$response")}
-            operation["responses"]["200"]["links"] = {
+            links = {
                 target["operationId"]: {
                     "operationId": target["operationId"],
                     "parameters": {name: given[name] for name in sorted(needed)},
@@ -32,6 +43,9 @@ def add_links(document: dict[str, Any]) -> None:
                 for target in operations
                 if (needed := _url_parameters(target)) <= given.keys() and needed & new
             }
+            for status, response in operation["responses"].items():
+                if status.startswith("2"):
+                    response["links"] = links
 
 
 def _url_parameters(operation: dict[str, Any]) -> set[str]:

@@ -50,16 +50,18 @@ class Deployments(HubView):
         return deployments.list_deployments(wanted, agent_id=agent_id, actor=actor).as_wire(deployment_wire)
 
 
-class Deployment(HubView):
+class DeploymentView(HubView):
     def require_visible(self, actor: Actor) -> None:
         deployments.get_deployment(self.kwargs["deployment_id"], actor=actor)
 
+
+class Deployment(DeploymentView):
     @operation("deployments.get", "Get a deployment", answer=DeploymentShape)
     def get(self, deployment_id: str, *, actor: Actor) -> Values:
         return deployment_wire(deployments.get_deployment(deployment_id, actor=actor))
 
 
-class DeploymentPromotion(Deployment):
+class DeploymentPromotion(DeploymentView):
     @operation(
         "deployments.promote",
         "Make a deployment the one that an environment runs",
@@ -74,8 +76,6 @@ class DeploymentPromotion(Deployment):
             actor=actor,
         )
         return promotion_wire(promoted)
-
-    get = None  # type: ignore[assignment]  # a promotion is only made
 
 
 class DeclaredResources(HubView):

@@ -59,6 +59,7 @@ class DocumentUrl(ProjectMemoryView):
         body=PutDocumentBody,
         query=EnvironmentQuery,
         answer=DocumentShape,
+        also=201,
     )
     def put(
         self,

@@ -11,6 +11,7 @@ from memoryhub.shapes import PageQuery
 from providers import model_requests, tool_calls
 from providers.serializers import list_request
 from providers.session_serializers import (
+    ModelRequestItemShape,
     ModelRequestShape,
     OfferedToolsShape,
     OpenRequestBody,
@@ -34,6 +35,7 @@ class ModelRequests(SessionView):
         body=OpenRequestBody,
         answer=ModelRequestShape,
         status=201,
+        also=200,
     )
     def post(self, session_id: str, *, body: Values, actor: Actor) -> HttpResponse:
         accepted = model_requests.open_request(
@@ -48,7 +50,7 @@ class ModelRequests(SessionView):
         "model_requests.list",
         "List a session's model requests",
         query=PageQuery,
-        answer=ModelRequestShape,
+        answer=ModelRequestItemShape,
         lists=True,
     )
     def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:

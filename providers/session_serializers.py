@@ -102,6 +102,15 @@ def session_wire(details: SessionDetails) -> dict[str, Any]:
     }
 
 
+class CreatedShape(serializers.Serializer[Any]):
+    created = serializers.BooleanField()
+
+
+class StartedSessionShape(SessionShape):
+    document = CreatedShape()
+    session = CreatedShape()
+
+
 def _binding_wire(state: BindingState) -> dict[str, Any]:
     binding = state.binding
     shown: dict[str, Any] = {"resource": binding.resource.resource_id, "scope": binding.scope}
@@ -113,7 +122,7 @@ def _binding_wire(state: BindingState) -> dict[str, Any]:
     return shown | {"revoked_at": optional_to_wire(binding.revoked_at)}
 
 
-class EventBody(StrictSerializer):
+class SessionEventBody(StrictSerializer):
     type = serializers.RegexField(r"^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*\Z", max_length=64)
     data = JsonObject(required=False)
 
@@ -127,13 +136,21 @@ class StreamEventsQuery(StrictSerializer):
     after = Integer(required=False, min_value=0)
 
 
-class EventShape(serializers.Serializer[Any]):
+class SessionEventShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["session_event"])
     number = serializers.IntegerField()
     event_type = serializers.CharField()
     data = serializers.DictField()
     created_at = serializers.DateTimeField()
+
+
+class SessionEventsShape(serializers.Serializer[Any]):
+    """`next_after`: the `after` of the next call, also when there is nothing more yet."""
+
+    data = SessionEventShape(many=True)
+    has_more = serializers.BooleanField()
+    next_after = serializers.IntegerField()
 
 
 def event_wire(event: SessionEvent) -> dict[str, Any]:
@@ -156,14 +173,24 @@ class OpenRequestBody(StrictSerializer):
     input = ModelInput(required=False)
 
 
-class ModelRequestShape(serializers.Serializer[Any]):
+class ModelRequestItemShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["model_request"])
     client_request_id = serializers.CharField()
     state = serializers.ChoiceField(choices=["recalling", "accepted", "recall_failed"])
-    memory = serializers.DictField(child=serializers.DictField())
+    selected = serializers.ListField(child=serializers.CharField(), allow_null=True)
     created_at = serializers.DateTimeField()
     accepted_at = serializers.DateTimeField(allow_null=True)
+
+
+class ProjectionShape(serializers.Serializer[Any]):
+    text = serializers.CharField(allow_blank=True)
+    sources = serializers.ListField(child=serializers.DictField())
+    writable = serializers.BooleanField()
+
+
+class ModelRequestShape(ModelRequestItemShape):
+    memory = serializers.DictField(child=ProjectionShape())
 
 
 def model_request_wire(accepted: Accepted) -> dict[str, Any]:

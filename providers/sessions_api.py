@@ -16,12 +16,14 @@ from providers.bindings import parse_bindings
 from providers.serializers import list_request
 from providers.session_serializers import (
     CreateSessionBody,
-    EventBody,
-    EventShape,
     ListEventsQuery,
     ListSessionsQuery,
+    SessionEventBody,
+    SessionEventShape,
+    SessionEventsShape,
     SessionItemShape,
     SessionShape,
+    StartedSessionShape,
     StartOnDocumentBody,
     StreamEventsQuery,
     event_wire,
@@ -59,7 +61,14 @@ def _read_key(request: HttpRequest) -> str | None:
 
 
 class Sessions(KeyedView):
-    @operation("sessions.create", "Create a session", body=CreateSessionBody, answer=SessionShape, status=201)
+    @operation(
+        "sessions.create",
+        "Create a session",
+        body=CreateSessionBody,
+        answer=SessionShape,
+        status=201,
+        also=200,
+    )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
         wanted = WantedSession(
             environment=body.get("environment"),
@@ -100,8 +109,9 @@ class SessionOnDocument(KeyedView):
         "sessions.start_on_document",
         "Create a session on a document, and the document when it is not there",
         body=StartOnDocumentBody,
-        answer=SessionShape,
+        answer=StartedSessionShape,
         status=201,
+        also=200,
     )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
         started = sessions.start_on_document(
@@ -148,7 +158,13 @@ class BindingRevoke(SessionView):
 
 
 class Events(SessionView):
-    @operation("session_events.create", "Append an event", body=EventBody, answer=EventShape, status=201)
+    @operation(
+        "session_events.create",
+        "Append an event",
+        body=SessionEventBody,
+        answer=SessionEventShape,
+        status=201,
+    )
     def post(self, session_id: str, *, body: Values, actor: Actor) -> Values:
         event = session_events.add_event(
             session_id, type_=body["type"], data=body.get("data", {}), actor=actor
@@ -156,7 +172,7 @@ class Events(SessionView):
         return event_wire(event)
 
     @operation(
-        "session_events.list", "List a session's events", query=ListEventsQuery, answer=EventShape, lists=True
+        "session_events.list", "List a session's events", query=ListEventsQuery, answer=SessionEventsShape
     )
     def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:
         after, limit = query.get("after", 0), query.get("limit", session_events.EVENTS_PER_PAGE_MAX)
@@ -174,7 +190,7 @@ class EventStream(SessionView):
         "session_events.stream",
         "Stream a session's events as they happen",
         query=StreamEventsQuery,
-        answer=EventShape,
+        answer=SessionEventShape,
         answer_types=("text/event-stream",),
     )
     def get(self, session_id: str, *, query: Values, actor: Actor) -> StreamingHttpResponse:

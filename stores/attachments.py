@@ -60,9 +60,9 @@ def _hold(session: Session, store_id: str, actor: Actor) -> MemoryStore:
     try:
         store = share_store(store_id, actor)
     except NotFound as error:
-        raise _unknown(store_id) from error
+        raise _unknown() from error
     if store.environment_id != session.environment_id:
-        raise _unknown(store_id)
+        raise _unknown()
     if store.archived_at is not None:
         raise InvalidRequest(
             f"resources: The memory store {store_id} is archived.", error_code="memory_store_archived"
@@ -70,8 +70,9 @@ def _hold(session: Session, store_id: str, actor: Actor) -> MemoryStore:
     return store
 
 
-def _unknown(store_id: str) -> InvalidRequest:
-    return InvalidRequest(f"resources: There is no memory store {store_id} in this environment.")
+def _unknown() -> InvalidRequest:
+    """Without the id: the answer is the same for a foreign store as for none."""
+    return InvalidRequest("resources: There is no such memory store in this environment.")
 
 
 def _attachment(session: Session, store: MemoryStore, wanted: WantedStore, position: int) -> Attachment:

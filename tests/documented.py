@@ -29,8 +29,9 @@ class DocumentedOperation:
 
     @property
     def status(self) -> int:
-        """What success answers."""
-        return next(int(status) for status in self.description["responses"] if status.startswith("2"))
+        """What success answers; of a POST that may be repeated, what it answers the first time."""
+        found = [int(status) for status in self.description["responses"] if status.startswith("2")]
+        return max(found) if self.method == "POST" else min(found)
 
     def parameters(self, place: str) -> list[str]:
         return [item["name"] for item in self.description.get("parameters", ()) if item["in"] == place]

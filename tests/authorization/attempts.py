@@ -21,6 +21,11 @@ ID_PARAMETERS = {
     "store_id": ids.MEMORY_STORE,
     "memory_id": ids.MEMORY,
     "version_id": ids.MEMORY_VERSION,
+    "deployment_id": ids.DEPLOYMENT,
+    "secret_id": ids.SECRET,
+    "session_id": ids.SESSION,
+    "request_id": ids.MODEL_REQUEST,
+    "tool_call_id": ids.TOOL_CALL,
 }
 GHOSTS = {name: unused_id(prefix) for name, prefix in ID_PARAMETERS.items()}
 

@@ -5,10 +5,16 @@ import uuid
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from memoryhub import activity, audit, ids, invitations, keys
+from django.test import override_settings
+
+from memoryhub import activity, audit, ids, invitations, keys, secrets
 from memoryhub.columns import ClockTimestamp
-from memoryhub.models import Environment, Job, JobChunk, Membership
+from memoryhub.models import Environment, Job, JobChunk, Membership, Project
+from providers import deployments, documents, model_requests, sessions, tool_calls
+from providers.bindings import parse_bindings
+from providers.sessions import WantedSession
 from stores import exports, memories, memory_stores, totals
+from stores.attachments import WantedStore
 from stores.models import MemoryVersion
 from tests.world import Caller, Tenant
 
@@ -30,6 +36,14 @@ class Plot:
     old_version_id: str = ""
     head_version_id: str = ""
     job_id: str = ""
+    agent_id: str = ""
+    deployment_id: str = ""
+    secret_id: str = ""
+    document_revision: str = ""
+    session_id: str = ""
+    request_id: str = ""
+    open_request_id: str = ""
+    tool_call_id: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -45,7 +59,17 @@ class Plot:
             "store_id": self.store_id,
             "memory_id": self.memory_id,
             "version_id": self.old_version_id,
+            "deployment_id": self.deployment_id,
+            "secret_id": self.secret_id,
+            "session_id": self.session_id,
+            "request_id": self.request_id,
+            "tool_call_id": self.tool_call_id,
         }
+
+    @property
+    def resource_id(self) -> str:
+        """Of documents; `resource_id + "-kb"` is one of another service."""
+        return self.canary
 
     @property
     def store_key(self) -> UUID:
@@ -63,6 +87,12 @@ class Plot:
             self.memory_id,
             self.old_version_id,
             self.key_id,
+            self.deployment_id,
+            self.secret_id,
+            self.document_revision,
+            self.session_id,
+            self.request_id,
+            self.tool_call_id,
         ]
         return [text.encode() for text in shown]
 
@@ -75,6 +105,9 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
     ).key.wire_id
     _add_store(plot)
     _add_job(plot)
+    with override_settings(PARTITION_KEY=bytes(32)):
+        _add_declared_memory(plot)
+    _add_session(plot)
     audit.seal_project(tenant.project.id)
     activity.count_activity()
     totals.count_totals()
@@ -132,3 +165,110 @@ def _add_job(plot: Plot) -> None:
     )
     JobChunk.objects.create(project_id=job.project_id, job_id=job.id, position=0, content=plot.archive)
     plot.job_id = job.wire_id
+
+
+def manifest_of(plot: Plot, *tools: str) -> dict[str, object]:
+    """A document resource and one of another service. `tools`: so that two deployments differ."""
+    documents_, service = plot.resource_id, f"{plot.resource_id}-kb"
+    return {
+        "connections": [{"id": service, "origin": "https://memory.example.com", "methods": ["POST"]}],
+        "memory": [
+            {"id": documents_, "description": plot.canary},
+            {
+                "id": service,
+                "description": plot.canary,
+                "provider": {"kind": "http", "connection": service, "path": "/memory"},
+            },
+        ],
+        "ordinaryTools": list(tools),
+    }
+
+
+def _add_declared_memory(plot: Plot) -> None:
+    """Two deployments that were promoted, the second in force; a document that is changed, one that is deleted; a secret."""
+    actor, environment = plot.tenant.actor, plot.environment.wire_id
+    Project.objects.filter(id=actor.project_id).update(http_memory="enabled")
+    plot.agent_id = plot.canary
+    for tools in ((), ("search_web",)):
+        made = deployments.create_deployment(
+            agent_id=plot.agent_id, manifest=manifest_of(plot, *tools), actor=actor
+        )
+        deployments.promote_deployment(
+            made.wire_id, environment=environment, acknowledged_endpoints=[], actor=actor
+        )
+        plot.deployment_id = plot.deployment_id or made.wire_id
+    deployments.declare_resource(  # of the agent that a session has when none is named
+        environment=environment,
+        resource={"id": plot.resource_id, "description": plot.canary},
+        connection=None,
+        acknowledge_endpoint_change=False,
+        actor=actor,
+    )
+    for document_id in (plot.canary, "deleted"):
+        made_document = documents.create_document(
+            environment,
+            plot.resource_id,
+            document_id,
+            title=plot.canary,
+            text=f"first {plot.canary}",
+            summary=plot.canary,
+            agent_writes=True,
+            actor=actor,
+        )
+    documents.delete_document(
+        environment, plot.resource_id, "deleted", expected_revision=made_document.revision, actor=actor
+    )
+    plot.secret_id = secrets.put_secret(
+        environment=environment,
+        name="TOKEN",
+        agent_id="",
+        value=f"value-{plot.canary}",
+        allowed_origins=["https://memory.example.com"],
+        actor=actor,
+    ).wire_id
+    _open_session(plot, {f"{plot.resource_id}-kb": {"scope": "namespace", "id": plot.canary}})
+
+
+def _open_session(plot: Plot, memory: dict[str, object], *store_ids: str) -> str:
+    wanted = WantedSession(
+        environment=plot.environment.wire_id,
+        agent=plot.agent_id,
+        deployment_id=None,
+        bindings=parse_bindings(memory),
+        stores=[WantedStore(store_id, "read_write", plot.canary) for store_id in store_ids],
+        title=plot.canary,
+    )
+    return sessions.create_session(wanted, idempotency_key=None, actor=plot.tenant.actor).session.wire_id
+
+
+def _add_session(plot: Plot) -> None:
+    """On the document and a store of its own, since a store that is held cannot be deleted; one request with a call, one
+    that has selected nothing yet.
+    """
+    actor = plot.tenant.actor
+    held = memory_stores.create_store(
+        environment=plot.environment.wire_id,
+        name=f"held {plot.canary}",
+        description=plot.canary,
+        metadata={},
+        actor=actor,
+    )
+    bound = {"scope": "document", "id": plot.canary, "access": "read-write"}
+    plot.session_id = _open_session(plot, {plot.resource_id: bound}, held.wire_id)
+    plot.request_id, plot.open_request_id = (
+        model_requests.open_request(
+            plot.session_id, client_request_id=name, input_text=plot.canary, actor=actor
+        ).request.wire_id
+        for name in (plot.canary, f"{plot.canary} open")
+    )
+    model_requests.select_memory(plot.session_id, plot.request_id, use=[plot.resource_id], actor=actor)
+    plot.tool_call_id = tool_calls.call_tool(
+        plot.session_id,
+        plot.request_id,
+        call_id=plot.canary,
+        name="memory_save",
+        arguments={"text": "x" * 9_000},  # too large: the document stays as it was recalled
+        actor=actor,
+    ).wire_id
+    document = documents.get_document(plot.environment.wire_id, plot.resource_id, plot.canary, actor=actor)
+    plot.document_revision = document.revision

@@ -43,11 +43,62 @@ def _restore(plot: Plot) -> Seed:
     return Seed({"precondition": {"type": "content_sha256", "content_sha256": plot.memory_sha256}})
 
 
+def _resource(plot: Plot, body: Any = None, **more: Any) -> Seed:
+    """Resources and documents are named within the environment of the query, so their ids are no ids of rows."""
+    query = {"environment": plot.environment.wire_id} | more.pop("query", {})
+    path = {"resource_id": plot.resource_id, "document_id": plot.canary}
+    return Seed(body, query=query, path=path, **more)
+
+
+def _document(plot: Plot, body: Any = None) -> Seed:
+    return _resource(plot, body, headers={"If-Match": f'"{plot.document_revision}"'})
+
+
+def _session(plot: Plot) -> Seed:
+    bound = {"scope": "document", "id": plot.canary, "access": "read-write"}
+    return Seed(
+        {
+            "agent_id": plot.agent_id,
+            "environment": plot.environment.wire_id,
+            "memory": {plot.resource_id: bound},
+            "resources": [{"type": "memory_store", "memory_store_id": plot.store_id}],
+        }
+    )
+
+
+def _on_document(plot: Plot) -> Seed:
+    return Seed(
+        {"environment": plot.environment.wire_id, "resource": plot.resource_id, "document_id": plot.canary}
+    )
+
+
+def _declaration(plot: Plot) -> Seed:
+    resource = {"id": f"new-{plot.canary[-12:]}", "description": "A new one."}
+    return Seed({"environment": plot.environment.wire_id, "resource": resource})
+
+
+def _secret(plot: Plot) -> Seed:
+    return Seed(
+        {
+            "environment": plot.environment.wire_id,
+            "name": "ANOTHER",
+            "value": "a new value",
+            "allowed_origins": ["https://memory.example.com"],
+        }
+    )
+
+
+def _tool_call(plot: Plot) -> Seed:
+    return Seed({"call_id": "new", "name": "memory_save", "arguments": {"text": "saved by a model"}})
+
+
 SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "projects.create": lambda plot: Seed({"name": f"new-{plot.canary[-12:]}"}),
     "projects.get": NOTHING,
     "projects.list": NOTHING,
     "projects.update": lambda plot: Seed({"name": f"renamed-{plot.canary[-12:]}"}),
+    "projects.delete": lambda plot: Seed(query={"expected_name": plot.tenant.project.name}),
+    "environments.delete": lambda plot: Seed(query={"expected_name": plot.environment.name}),
     "environments.get": NOTHING,
     "environments.list": NOTHING,
     "environments.create": lambda plot: Seed({"name": "staging"}),
@@ -105,6 +156,44 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "memory_stores.search.post": lambda plot: Seed({"query": plot.canary, "view": "full"}),
     "memories.search": lambda plot: Seed(query={"query": plot.canary, "environment": plot.environment.name}),
     "memories.search.post": lambda plot: Seed({"query": plot.canary, "environment": plot.environment.name}),
+    "deployments.create": lambda plot: Seed({"agent_id": "new", "manifest": {"memory": []}}),
+    "deployments.get": NOTHING,
+    "deployments.list": WHOLE_PAGE,
+    "deployments.promote": lambda plot: Seed({"environment": plot.environment.wire_id}),
+    "memory_resources.declare": _declaration,
+    "memory_resources.list": lambda plot: _resource(plot, query={"limit": 100}),
+    "memory_resources.get": _resource,
+    "namespaces.list": lambda plot: Seed(
+        path={"resource_id": f"{plot.resource_id}-kb"}, query={"environment": plot.environment.wire_id}
+    ),
+    "memory_documents.list": _resource,
+    "memory_documents.get": _resource,
+    "memory_documents.put": lambda plot: _document(plot, {"text": "replaced"}),
+    "memory_documents.update": lambda plot: _document(plot, {"title": "Renamed"}),
+    "memory_documents.delete": _document,
+    "memory_documents.export": lambda plot: _resource(plot, query={"resource": plot.resource_id}),
+    "secrets.list": WHOLE_PAGE,
+    "secrets.get": NOTHING,
+    "secrets.put": _secret,
+    "secrets.delete": NOTHING,
+    "sessions.create": _session,
+    "sessions.start_on_document": _on_document,
+    "sessions.get": NOTHING,
+    "sessions.list": lambda plot: Seed(query={"limit": 100, "memory_store_id": plot.store_id}),
+    "sessions.end": NOTHING,
+    "sessions.delete": NOTHING,
+    "bindings.revoke": lambda plot: Seed(path={"resource_id": plot.resource_id}),
+    "session_events.create": lambda plot: Seed({"type": "turn.done", "data": {"number": 1}}),
+    "session_events.list": NOTHING,
+    "session_events.stream": NOTHING,
+    "model_requests.create": lambda plot: Seed({"client_request_id": "new", "input": {"text": "What now?"}}),
+    "model_requests.get": NOTHING,
+    "model_requests.list": WHOLE_PAGE,
+    "model_requests.select": lambda plot: Seed(
+        {"use": [plot.resource_id]}, path={"request_id": plot.open_request_id}
+    ),
+    "tool_calls.create": _tool_call,
+    "tool_calls.get": NOTHING,
     "redactions.create": lambda plot: Seed(
         {"contains": plot.canary, "environment": plot.environment.name, "heads": "delete"}
     ),

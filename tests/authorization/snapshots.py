@@ -20,6 +20,16 @@ IN_PROJECT = "project_id = %(project)s"
 IN_ENVIRONMENT = "project_id = %(project)s AND (environment_id = %(environment)s OR environment_id IS NULL)"
 IN_JOB = "job_id IN (SELECT id FROM memoryhub_job WHERE environment_id = %(environment)s)"
 IN_STORE = "store_id IN (SELECT id FROM stores_memorystore WHERE environment_id = %(environment)s)"
+IN_SESSION = "session_id IN (SELECT id FROM memoryhub_session WHERE environment_id = %(environment)s)"
+IN_REQUEST = f"model_request_id IN (SELECT id FROM providers_modelrequest WHERE {IN_SESSION})"
+# The column by which a row belongs to an environment: the first that its table has.
+PLACES = {
+    "environment_id": IN_ENVIRONMENT,
+    "store_id": IN_STORE,
+    "session_id": IN_SESSION,
+    "model_request_id": IN_REQUEST,
+    "job_id": IN_JOB,
+}
 
 type Snapshot = dict[str, tuple[int, str]]
 
@@ -32,13 +42,7 @@ def snapshot_project(project: Project) -> Snapshot:
 def snapshot_environment(environment: Environment) -> Snapshot:
     """The same without the rows of the project's other environments."""
     conditions = {
-        table: IN_ENVIRONMENT
-        if "environment_id" in columns
-        else IN_STORE
-        if "store_id" in columns
-        else IN_JOB
-        if "job_id" in columns
-        else IN_PROJECT
+        table: next((PLACES[column] for column in PLACES if column in columns), IN_PROJECT)
         for table, columns in columns_by_table().items()
     }
     return _snapshot(

@@ -25,7 +25,8 @@ from tests.documented import EVERY_OPERATION, DocumentedOperation, documented_op
 from tests.world import Caller
 
 STORE_IDS = frozenset({"store_id", "memory_id", "version_id"})
-ENVIRONMENT_IDS = STORE_IDS | {"environment_id", "key_id"}
+SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id"})
+ENVIRONMENT_IDS = STORE_IDS | SESSION_IDS | {"environment_id", "key_id", "deployment_id", "secret_id"}
 PROJECT_IDS = ENVIRONMENT_IDS | {"project_id", "member_id", "invitation_id"}
 
 

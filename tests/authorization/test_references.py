@@ -41,10 +41,17 @@ REFERENCES = {
         lambda plot: [plot.store_id, plot.memory_id, plot.key_id], unused_id(ids.MEMORY_STORE)
     ),
     "actor_id": Reference(lambda plot: [plot.key_id], unused_id(ids.API_KEY)),
+    "deployment_id": Reference(lambda plot: [plot.deployment_id], unused_id(ids.DEPLOYMENT)),
+    "resource": Reference(lambda plot: [plot.resource_id], "no-such-resource"),
     "api_key_id": Reference(lambda plot: [plot.key_id], unused_id(ids.API_KEY)),
 }
 PLAIN_TEXT = {
+    "acknowledge_endpoint_change": "names of resources that the manifest declares",
     "action": "the name of an audit action",
+    "agent_id": "the name of an agent; its alias is looked up as an environment is",
+    "allowed_origins": "origins of the caller's own choice",
+    "call_id": "a name of the caller's own, within the request of the URL",
+    "client_request_id": "a name of the caller's own, within the session of the URL",
     "at": "a time",
     "contains": "a text to look for, in what the actor may see",
     "content": "the text of a memory",
@@ -53,9 +60,12 @@ PLAIN_TEXT = {
     "created_at[lte]": "a time",
     "depth": "a choice",
     "description": "a text of the caller's own",
+    "document_id": "the name of a document of the resource that is named beside it",
     "email": "an address of the caller's own choice",
     "expected_content_sha256": "a digest that is compared",
+    "expected_name": "a name that is compared",
     "expires_at": "a time",
+    "instructions": "a text of the caller's own",
     "metadata": "texts of the caller's own",
     "mode": "a choice",
     "name": "a text of the caller's own",
@@ -66,6 +76,13 @@ PLAIN_TEXT = {
     "reason": "a text of the caller's own",
     "service_account_id": "compared with the author of versions in the store of the URL; there are none yet",
     "session_id": "compared with the author of versions in the store of the URL; there are none yet",
+    "state": "a choice",
+    "summary": "a text of the caller's own",
+    "text": "a text of the caller's own",
+    "title": "a text of the caller's own",
+    "type": "the name of an event of the caller's own",
+    "use": "names of memories that the session of the URL binds",
+    "value": "a secret of the caller's own",
     "view": "a choice",
 }
 
@@ -149,7 +166,9 @@ def referring(attempt: Attempt, place: str, name: str, wire_id: str) -> Attempt:
     body = deepcopy(attempt.seed.body) or {}
     first, _, rest = name.partition(".")
     if rest:
-        body[first.removesuffix("[]")] = [{rest: wire_id}] if first.endswith("[]") else {rest: wire_id}
+        outer = first.removesuffix("[]")
+        inner = next(iter(body.get(outer, [])), {}) | {rest: wire_id}
+        body[outer] = [inner] if first.endswith("[]") else {rest: wire_id}
     else:
         body[first] = wire_id
     if attempt.operation.name == "api_keys.create" and rest:

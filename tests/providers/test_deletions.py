@@ -49,7 +49,7 @@ def test_a_deleted_project_leaves_no_row(desk: Desk) -> None:
     used = {table for table, count in rows_of(desk.tenant).items() if count}
     assert {"providers_toolcall", "stores_attachment", "memoryhub_secret", "memoryhub_auditevent"} <= used
     deletions.delete_project(
-        desk.tenant.project.wire_id, confirm_name=desk.tenant.project.name, actor=desk.actor
+        desk.tenant.project.wire_id, expected_name=desk.tenant.project.name, actor=desk.actor
     )
     connection.check_constraints()
     assert {table: count for table, count in rows_of(desk.tenant).items() if count} == {}
@@ -58,7 +58,7 @@ def test_a_deleted_project_leaves_no_row(desk: Desk) -> None:
 
 def test_a_deleted_environment_leaves_the_others_rows(desk: Desk) -> None:
     fill(desk)
-    deletions.delete_environment("development", confirm_name="development", actor=desk.actor)
+    deletions.delete_environment("development", expected_name="development", actor=desk.actor)
     connection.check_constraints()
     left = {table for table, count in rows_of(desk.tenant).items() if count}
     assert left <= {
