@@ -137,6 +137,13 @@ SELECT j.id FROM memoryhub_job j
    AND (j.file_bytes IS DISTINCT FROM file.bytes OR file.pieces IS DISTINCT FROM coalesce(file.ahead, 0))
 """
 
+_EVENTS = """
+SELECT s.id FROM memoryhub_session s
+  LEFT JOIN LATERAL (SELECT count(*) AS events, coalesce(max(number), 0) AS last FROM memoryhub_sessionevent e
+                      WHERE e.session_id = s.id) AS log ON true
+ WHERE (log.events, log.last) IS DISTINCT FROM (s.events_count, s.events_count)
+"""
+
 GROUND_INVARIANTS: tuple[Invariant, ...] = (
     Invariant("audit_chain", "Every sealed audit row is what was sealed.", find_chain_faults),
     Invariant(
@@ -147,6 +154,11 @@ GROUND_INVARIANTS: tuple[Invariant, ...] = (
         "usage_counts",
         "What a project at rest was counted to hold is what it holds.",
         rows_of(ids.PROJECT, _STALE_COUNTS),
+    ),
+    Invariant(
+        "session_events",
+        "A session's events are numbered from 1 to their count.",
+        rows_of(ids.SESSION, _EVENTS),
     ),
     Invariant("job_tenancy", "A job's environment is of its project.", rows_of(ids.JOB, _FOREIGN_JOBS)),
     Invariant("job_file", "A job has the whole of its file, or none of it.", rows_of(ids.JOB, _JOB_FILES)),

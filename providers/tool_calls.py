@@ -93,6 +93,7 @@ def call_tool(
     call.output, call.is_error, call.resource_id = outcome.output, outcome.is_error, outcome.resource_id
     call.version_ids, call.finished_at = outcome.version_ids, ClockTimestamp()
     call.save(force_insert=True)
+    call.refresh_from_db(fields=["output"])  # as whoever repeats the call gets it, byte for byte
     return call
 
 

@@ -21,7 +21,7 @@ SELECT id FROM stores_memoryversion
 _REDACTED = """
 SELECT id FROM stores_memoryversion
  WHERE CASE WHEN redacted_at IS NOT NULL THEN
-            num_nonnulls(path, content, content_size_bytes, content_sha256) > 0
+            num_nonnulls(path, content, content_size_bytes, content_sha256, title, summary) > 0
             OR num_nulls(redacted_by_type, redacted_by_id) > 0
        ELSE path IS NULL OR num_nonnulls(redacted_by_type, redacted_by_id) > 0
             OR num_nulls(content, content_size_bytes, content_sha256)
@@ -62,7 +62,8 @@ SELECT m.id FROM stores_memory m
     OR EXISTS (SELECT 1 FROM stores_memory o WHERE o.store_id = m.store_id AND o.path_key = m.path_key AND o.id <> m.id)
 """
 _FULL = f"""
-SELECT store_id FROM stores_memory GROUP BY store_id HAVING count(*) > {MEMORIES_PER_STORE_MAX}
+SELECT m.store_id FROM stores_memory m JOIN stores_memorystore s ON s.id = m.store_id
+ WHERE s.resource_id IS NULL GROUP BY m.store_id HAVING count(*) > {MEMORIES_PER_STORE_MAX}
 """  # noqa: S608 - constants
 _SIZE = f"""
 SELECT id FROM stores_memoryversion WHERE content_size_bytes > {MEMORY_CONTENT_BYTES_MAX}
@@ -97,6 +98,21 @@ SELECT v.id FROM stores_memoryversion v
  WHERE (v.created_at > s.frozen_at OR v.created_at > m.frozen_at)
    AND (v.created_by_type = 'session_actor' OR v.created_by_id IN (
         SELECT 'apikey_' || replace(id::text, '-', '') FROM memoryhub_apikey WHERE 'agent' = ANY(scopes)))
+"""
+_CARDS = """
+SELECT v.id FROM stores_memoryversion v JOIN stores_memorystore s ON s.id = v.store_id
+ WHERE v.redacted_at IS NULL
+   AND num_nonnulls(v.title, v.summary, v.agent_writes)
+       <> CASE WHEN s.resource_id IS NULL OR v.operation = 'deleted' THEN 0 ELSE 3 END
+"""
+_POLICY = """
+SELECT m.id FROM stores_memory m
+  JOIN stores_memorystore s ON s.id = m.store_id AND s.resource_id IS NOT NULL
+  JOIN stores_memoryversion v ON v.id = m.head_id
+ WHERE v.agent_writes IS DISTINCT FROM (m.frozen_at IS NULL)
+"""
+_USED_AGAIN = """
+SELECT m.id FROM stores_memory m JOIN stores_usedpath u ON u.store_id = m.store_id AND u.path_key = m.path_key
 """
 # What erases takes the files away in its own transaction.
 _EXPORTED = """
@@ -147,6 +163,17 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "memory_index", "Each current memory, and no other, has its search row.", rows_of(MEMORY, _INDEX)
     ),
+    Invariant(
+        "document_card",
+        "A version of a document has a title, a summary and a policy; no other version has any.",
+        rows_of(VERSION, _CARDS),
+    ),
+    Invariant(
+        "document_policy",
+        "A document is frozen exactly when its newest version says so.",
+        rows_of(MEMORY, _POLICY),
+    ),
+    Invariant("document_id", "The id of a deleted document is not used again.", rows_of(MEMORY, _USED_AGAIN)),
     Invariant("store_size", "A store holds no more memories than it may.", rows_of(STORE, _FULL)),
     Invariant(
         "store_exported", "The file of an export is of a store that is there.", rows_of(ids.JOB, _EXPORTED)

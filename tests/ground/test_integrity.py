@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,13 @@ from django.core.management import CommandError, call_command
 from memoryhub import audit, ids, integrity, quotas
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import AuditEvent, Job, JobChunk
+from providers import deployments
+from providers.documents import revision_of
+from stores import memory_stores
+from stores.attachments import WantedStore
+from stores.models import Memory, UsedPath
 from tests.plants import run_sql, unguarded
+from tests.providers.desk import Desk
 from tests.world import Tenant
 
 VERSIONS, MEMORIES, STORES = "stores_memoryversion", "stores_memory", "stores_memorystore"
@@ -32,6 +39,21 @@ class House:
         self.first, self.second = self.versions_of(self.kept)
         self.created, self.deleted = self.versions_of(self.gone)
         self.call("POST", f"{self.url}/memory_versions/{self.created}/redact")
+
+    @cached_property
+    def desk(self) -> Desk:
+        """A session on a document, with a request that was accepted and saved over."""
+        desk = Desk(self.tenant)
+        desk.declare()
+        desk.put()
+        self.session = desk.open()
+        self.request = desk.begin(self.session)
+        desk.save(self.session, self.request, "Saved.")
+        return desk
+
+    @property
+    def document(self) -> Memory:
+        return self.desk.get().memory
 
     @property
     def url(self) -> str:
@@ -370,6 +392,127 @@ def no_owner(house: House) -> list[str]:
         "UPDATE memoryhub_membership SET role = 'viewer' WHERE project_id = %s", [house.tenant.project.id]
     )
     return [house.tenant.project.wire_id]
+
+
+def change(house: House, statement: str, *values: Any) -> None:
+    """One statement that no rule of the database may stop, on what the desk has."""
+    tables = (
+        "memoryhub_session", "providers_binding", "providers_resource", "providers_pinneddeployment", "stores_attachment",
+        "providers_projection",
+    )  # fmt: skip
+    assert house.desk
+    for table in tables:
+        drop_links(table)
+    run_sql(statement, list(values))
+
+
+@breaks("version_redaction")
+def title_of_a_redacted_version(house: House) -> list[str]:
+    house.set_version(house.created, "title = 'gone'")
+    return [house.created]
+
+
+@breaks("document_card")
+def document_without_a_title(house: House) -> list[str]:
+    version = revision_of(house.document)
+    house.set_version(version, "title = NULL")
+    return [version]
+
+
+@breaks("document_card")
+def title_of_no_document(house: House) -> list[str]:
+    house.set_version(house.first, "title = 'One'")
+    return [house.first]
+
+
+@breaks("document_policy")
+def frozen_behind_its_version(house: House) -> list[str]:
+    # a minute ahead, or the save would also be one after the freeze
+    house.set_memory(house.document.wire_id, "frozen_at = clock_timestamp() + interval '1 minute'")
+    return [house.document.wire_id]
+
+
+@breaks("document_id")
+def used_again(house: House) -> list[str]:
+    memory = house.document
+    UsedPath.objects.create(project_id=memory.project_id, store_id=memory.store_id, path_key=memory.path_key)
+    return [memory.wire_id]
+
+
+@breaks("session_events")
+def lost_event(house: House) -> list[str]:
+    assert house.desk
+    run_sql(
+        "DELETE FROM memoryhub_sessionevent WHERE session_id = %s AND number = 1", [key_of(house.session)]
+    )
+    return [house.session]
+
+
+@breaks("promotion_active")
+def nothing_in_force(house: House) -> list[str]:
+    change(house, "UPDATE providers_promotion SET is_active = false")
+    return [house.tenant.development.wire_id]
+
+
+@breaks("resource_store")
+def store_of_another_resource(house: House) -> list[str]:
+    change(house, "UPDATE providers_resource SET store_id = NULL")
+    [(key,)] = run_sql("SELECT id FROM providers_resource")
+    return [ids.to_wire(ids.RESOURCE, key)]
+
+
+@breaks("binding_environment")
+def foreign_binding(house: House) -> list[str]:
+    stranger = Desk(house.stranger)
+    stranger.declare()
+    [(key,)] = run_sql(
+        "SELECT id FROM providers_resource WHERE environment_id = %s", [house.stranger.development.id]
+    )
+    change(house, "UPDATE providers_binding SET resource_id = %s", key)
+    return [house.session]
+
+
+@breaks("attachment_environment")
+def foreign_attachment(house: House) -> list[str]:
+    assert house.desk
+    session = house.desk.open({}, stores=[WantedStore(house.store, "read_only", None)])
+    store = memory_stores.create_store(
+        environment="production", name="x", description="", metadata={}, actor=house.tenant.actor
+    )
+    change(house, "UPDATE stores_attachment SET store_id = %s", store.id)
+    return [session]
+
+
+@breaks("binding_ended")
+def binding_after_the_end(house: House) -> list[str]:
+    change(house, "UPDATE memoryhub_session SET ended_at = clock_timestamp()")
+    return [house.session]
+
+
+@breaks("session_deployment")
+def unpromoted_deployment(house: House) -> list[str]:
+    assert house.desk
+    made = deployments.create_deployment(agent_id="x", manifest={"memory": []}, actor=house.tenant.actor)
+    change(house, "UPDATE providers_pinneddeployment SET deployment_id = %s", made.id)
+    return [house.session]
+
+
+@breaks("request_projections")
+def lost_projection(house: House) -> list[str]:
+    change(house, "DELETE FROM providers_projection")
+    return [house.request]
+
+
+@breaks("request_erased")
+def kept_copy(house: House) -> list[str]:
+    change(house, "UPDATE providers_projection SET version_ids = %s", [key_of(house.created)])
+    return [house.request]
+
+
+@breaks("request_erased")
+def kept_output(house: House) -> list[str]:
+    change(house, "UPDATE providers_toolcall SET erased_at = clock_timestamp()")
+    return [house.request]
 
 
 def add_job(house: House, **columns: Any) -> Job:

@@ -38,7 +38,7 @@ def test_a_redacted_version_is_gone_from_projections_and_calls(desk: Desk) -> No
     memory = desk.get().memory
     versions = memory_versions.MemoryVersion.objects.filter(memory_id=memory.id, content__contains=CANARY)
     for version in versions:
-        memory_versions.redact_version(memory.store.wire_id, version.wire_id, actor=desk.actor)
+        memory_versions.redact_version(memory.store.wire_id, version.wire_id, reason=None, actor=desk.actor)
     assert copies() == []
     assert Projection.objects.exclude(erased_at=None).count() == 1
     assert ToolCall.objects.exclude(erased_at=None).count() == 2
@@ -67,5 +67,5 @@ def test_what_other_documents_gave_stays(desk: Desk) -> None:
     for version in memory_versions.MemoryVersion.objects.filter(
         memory_id=memory.id, content__contains=CANARY
     ):
-        memory_versions.redact_version(memory.store.wire_id, version.wire_id, actor=desk.actor)
+        memory_versions.redact_version(memory.store.wire_id, version.wire_id, reason=None, actor=desk.actor)
     assert desk.recall(other).projections[0].text == "Kept."
