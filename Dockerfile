@@ -19,10 +19,11 @@ COPY --from=packages /venv /venv
 COPY manage.py pyproject.toml README.md ./
 COPY memoryhub memoryhub
 COPY stores stores
+COPY providers providers
 COPY templates templates
 COPY static static
 COPY docs docs
-RUN python -m compileall -q memoryhub stores
+RUN python -m compileall -q memoryhub stores providers
 USER memoryhub
 VOLUME /data
 EXPOSE 8000

@@ -37,7 +37,7 @@ type Standing = tuple[UUID, bool]  # a version, and whether it is the current co
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """One of the two: a text that a content or a path holds, or the SHA-256 of a whole content."""
+    """One of the two: a text that a content, a path or a document's title or summary holds, or the SHA-256 of a whole content."""
 
     contains: str | None = None
     content_sha256: str | None = None
@@ -140,11 +140,11 @@ def _find_digest(keys: list[UUID], sha256: str, after: Place | None, limit: int)
 # The rest of the store that the last page ended in, then the next stores: both in the order of one index.
 _SCAN = """
 WITH ahead AS (
-    (SELECT id, store_id, number, path, content, coalesce(content_size_bytes, 0) AS bytes
+    (SELECT id, store_id, number, path, title, summary, content, coalesce(content_size_bytes, 0) AS bytes
        FROM stores_memoryversion WHERE store_id = %(store)s AND number < %(number)s
       ORDER BY number DESC LIMIT %(rows)s + 1)
     UNION ALL
-    (SELECT id, store_id, number, path, content, coalesce(content_size_bytes, 0) AS bytes
+    (SELECT id, store_id, number, path, title, summary, content, coalesce(content_size_bytes, 0) AS bytes
        FROM stores_memoryversion WHERE store_id = ANY(%(stores)s)
       ORDER BY store_id, number DESC LIMIT %(rows)s + 1)
 ), counted AS (
@@ -152,7 +152,8 @@ WITH ahead AS (
            count(*) OVER () AS rows_ahead
       FROM ahead WINDOW in_order AS (ORDER BY store_id, number DESC)
 )
-SELECT store_id, number, id, coalesce(strpos(content, %(text)s), 0) + coalesce(strpos(path, %(text)s), 0) > 0,
+SELECT store_id, number, id,
+       greatest(strpos(content, %(text)s), strpos(path, %(text)s), strpos(title, %(text)s), strpos(summary, %(text)s)) > 0,
        rows_ahead
   FROM counted
  WHERE place <= %(rows)s AND bytes_before < %(bytes)s

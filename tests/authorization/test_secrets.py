@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -21,6 +21,7 @@ from stores import memory_stores
 from tests.secrets.spellings import hits
 from tests.world import Tenant
 
+CONNECTION_SECRET = "Zebra-canary-of-a-connection-1"
 PASSWORD, NEW_PASSWORD = "Zebra-canary-password-1", "Zebra-canary-password-2"
 DATABASE_PASSWORD = str(settings.DATABASES["default"]["PASSWORD"])
 
@@ -57,6 +58,7 @@ def day(
             "invitation token": invitations.create_invitation(
                 email=email, role="viewer", actor=tenant.actor
             ).token,
+            "secret of a connection": CONNECTION_SECRET,
             "database password": DATABASE_PASSWORD,
             "SECRET_KEY": settings.SECRET_KEY,
         },
@@ -102,6 +104,7 @@ def programs(seen: Seen, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     send("GET", "/v1/api_keys")
     send("GET", "/v1/audit_events")
     send("GET", "/v1/invitations")
+    secrets_of_connections(send)
     send("POST", "/v1/memory_stores", {"nope": 1})
     send("GET", "/v1/memory_stores/none")
     send("GET", "/v1/none")
@@ -124,6 +127,32 @@ def programs(seen: Seen, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         send("GET", "/v1/memory_stores")
         send("GET", "/readyz")
     throttles._redis.cache_clear()
+
+
+def secrets_of_connections(send: Callable[..., None]) -> None:
+    """Made, changed, refused in every part, listed."""
+    made = {
+        "name": "TOKEN",
+        "environment": "development",
+        "value": CONNECTION_SECRET,
+        "allowed_origins": ["https://memory.example.com"],
+    }
+    for body in (
+        made,
+        made,
+        made | {"value": f"{CONNECTION_SECRET}\n"},
+        made | {"value": [CONNECTION_SECRET]},
+        made | {"value": CONNECTION_SECRET * 200},
+        made | {"name": "token"},
+        made | {"allowed_origins": ["http://memory.example.com"]},
+        made | {"environment": "none"},
+    ):
+        send("PUT", "/v1/secrets", body)
+    send("GET", "/v1/secrets")
+    header = {"Authorization": {"secret": "TOKEN", "prefix": "Bearer "}}
+    connection_ = {"id": "kb", "origin": "https://memory.example.com", "methods": ["POST"], "headers": header}
+    send("POST", "/v1/deployments", {"agent_id": "a", "manifest": {"connections": [connection_]}})
+    send("GET", "/v1/deployments")
 
 
 def _fail(error: Exception) -> object:

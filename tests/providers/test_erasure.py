@@ -69,3 +69,21 @@ def test_what_other_documents_gave_stays(desk: Desk) -> None:
     ):
         memory_versions.redact_version(memory.store.wire_id, version.wire_id, reason=None, actor=desk.actor)
     assert desk.recall(other).projections[0].text == "Kept."
+
+
+@pytest.mark.parametrize("card", [{"title": f"Key {CANARY}"}, {"summary": f"Key {CANARY}"}])
+def test_redaction_by_text_reaches_titles_and_summaries(
+    desk: Desk, call: Caller, card: dict[str, str]
+) -> None:
+    desk.put(**card)
+    desk.recall(desk.open({"playbook": {"scope": "collection"}}))
+    assert len(copies()) == 1
+    redaction = {"contains": CANARY, "environment": "development", "heads": "delete"}
+    answer = call("POST", "/v1/redactions", redaction)
+    assert answer.status == 200, answer.body
+    assert copies() == []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM stores_memoryversion v WHERE to_jsonb(v)::text LIKE %s", [f"%{CANARY}%"]
+        )
+        assert cursor.fetchone()[0] == 0

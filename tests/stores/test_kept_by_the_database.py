@@ -33,6 +33,9 @@ def former(shelf: Shelf) -> Any:
 COLUMNS: list[tuple[str, Any]] = [
     ("content", "other"),
     ("content", None),
+    ("title", "other"),
+    ("summary", "other"),
+    ("agent_writes", True),
     ("path", "/other"),
     ("path", None),
     ("content_sha256", "0" * 64),
