@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('memoryhub', '0006_sessions'),
+        ('memoryhub', '0007_sessions'),
         ('stores', '0005_documents'),
     ]
 

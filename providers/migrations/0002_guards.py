@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("providers", "0001_initial"),
         ("stores", "0006_document_guards"),
-        ("memoryhub", "0007_session_guards"),
+        ("memoryhub", "0008_session_guards"),
     ]
     operations = [
         _of("deployment", "environment_id", ENVIRONMENT),

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memoryhub', '0006_sessions'),
+        ('memoryhub', '0007_sessions'),
         ('stores', '0004_totals'),
     ]
 

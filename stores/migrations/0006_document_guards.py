@@ -21,7 +21,7 @@ def _guard(unless_update: str) -> migrations.RunSQL:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("stores", "0005_documents"), ("memoryhub", "0007_session_guards")]
+    dependencies = [("stores", "0005_documents"), ("memoryhub", "0008_session_guards")]
     operations = [
         migrations.RunSQL(_guard(guards.REDACTED).reverse_sql, _guard(guards.REDACTED).sql),
         _guard(REDACTED),

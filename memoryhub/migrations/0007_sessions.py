@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memoryhub', '0005_activity'),
+        ('memoryhub', '0006_sweeps'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ ENVIRONMENT = ["project_id", "environment_id"]
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memoryhub", "0006_sessions")]
+    dependencies = [("memoryhub", "0007_sessions")]
     operations = [
         composite_foreign_key("memoryhub_session", ENVIRONMENT, "memoryhub_environment", on_delete="CASCADE"),
         composite_foreign_key("memoryhub_secret", ENVIRONMENT, "memoryhub_environment", on_delete="CASCADE"),
