@@ -135,7 +135,7 @@ class OperationSchema(AutoSchema):
             (status, kind): self._success(kind) for status in statuses for kind in self.door.answer_types
         }
         if self.door.status == NO_CONTENT:
-            success = {NO_CONTENT: OpenApiResponse(None, description=self.door.summary)}
+            return {NO_CONTENT: OpenApiResponse(None, description=self.door.summary), **errors}
         return {**success, **errors}
 
     def _success(self, media_type: str) -> Any:

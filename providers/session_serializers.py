@@ -124,7 +124,7 @@ def _binding_wire(state: BindingState) -> dict[str, Any]:
 
 class SessionEventBody(StrictSerializer):
     type = serializers.RegexField(r"^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*\Z", max_length=64)
-    data = JsonObject(required=False)
+    data = JsonObject(required=False)  # type: ignore[assignment]
 
 
 class ListEventsQuery(StrictSerializer):
@@ -141,14 +141,14 @@ class SessionEventShape(serializers.Serializer[Any]):
     type = serializers.ChoiceField(choices=["session_event"])
     number = serializers.IntegerField()
     event_type = serializers.CharField()
-    data = serializers.DictField()
+    data = serializers.DictField()  # type: ignore[assignment]
     created_at = serializers.DateTimeField()
 
 
 class SessionEventsShape(serializers.Serializer[Any]):
     """`next_after`: the `after` of the next call, also when there is nothing more yet."""
 
-    data = SessionEventShape(many=True)
+    data = SessionEventShape(many=True)  # type: ignore[assignment]
     has_more = serializers.BooleanField()
     next_after = serializers.IntegerField()
 

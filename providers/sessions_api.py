@@ -119,7 +119,7 @@ class SessionOnDocument(KeyedView):
             resource_id=body["resource"],
             document_id=body["document_id"],
             access=body.get("access", "read-write"),
-            title=body.get("title", body["document_id"]),
+            title=body["title"] if "title" in body else body["document_id"],
             text=body.get("text", ""),
             summary=body.get("summary", ""),
             idempotency_key=idempotency_key,
