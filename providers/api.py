@@ -87,14 +87,14 @@ class DeclaredResources(HubView):
         status=201,
     )
     def post(self, *, body: Values, actor: Actor) -> Values:
-        resource = deployments.declare_resource(
+        one = declared.declare_resource(
             environment=body.get("environment"),
             resource=body["resource"],
             connection=body.get("connection"),
             acknowledge_endpoint_change=body.get("acknowledge_endpoint_change", False),
             actor=actor,
         )
-        return resource_wire(resource, is_declared=True, documents=declared.count_documents(resource))
+        return resource_wire(one.resource, is_declared=one.is_declared, documents=one.documents_count)
 
 
 class Resources(ProjectMemoryView):

@@ -1,15 +1,29 @@
-"""The inventory of an environment: every resource it ever had, whether a deployment still declares it, what it holds."""
+"""The inventory of an environment: every resource it ever had, whether a deployment still declares it, what it holds; and
+the declaration of one resource by itself.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count
+from django.db.transaction import atomic
 
 from memoryhub import tenancy
 from memoryhub.actors import Actor
+from memoryhub.errors import InvalidRequest
+from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
-from providers.deployments import list_active
+from providers.declarations import parse_manifest
+from providers.deployments import (
+    DEFAULT_AGENT,
+    add_deployment,
+    find_active,
+    list_active,
+    set_active,
+    write_resources,
+)
 from providers.documents import visible_resources
-from providers.models import Resource
+from providers.models import Deployment, Resource
 from stores.models import Memory
 
 
@@ -54,5 +68,46 @@ def _describe(resources: list[Resource]) -> list[DeclaredResource]:
     ]
 
 
-def count_documents(resource: Resource) -> int | None:
-    return describe_resource(resource).documents_count
+@atomic(durable=True)
+def declare_resource(
+    *,
+    environment: str | None,
+    resource: Any,
+    connection: Any | None,
+    acknowledge_endpoint_change: bool,
+    actor: Actor,
+) -> DeclaredResource:
+    """Declare one resource without a manifest: the default agent gets a deployment that has it too, promoted at once.
+
+    Raises: NotFound, InvalidRequest, Conflict.
+    """
+    environment_id = tenancy.choose_environment(environment, actor=actor)
+    Environment.objects.select_for_update(no_key=True).get(id=environment_id)
+    manifest = parse_manifest(_extended(find_active(environment_id, DEFAULT_AGENT), resource, connection))
+    id_ = resource["id"].strip()
+    acknowledged = [id_] if acknowledge_endpoint_change else []
+    changed = write_resources(manifest, environment_id, acknowledged, actor)
+    active = find_active(environment_id, DEFAULT_AGENT)
+    if active is None or active.manifest_sha256 != manifest.sha256():
+        set_active(add_deployment(DEFAULT_AGENT, manifest, actor), environment_id, changed, actor)
+    made = Resource.objects.select_related("store").get(environment_id=environment_id, resource_id=id_)
+    return describe_resource(made)
+
+
+def _extended(active: Deployment | None, resource: Any, connection: Any | None) -> dict[str, Any]:
+    """The active manifest with the resource, and the connection, put in the place of those of the same id."""
+    base = {"connections": [], "memory": [], "ordinaryTools": []} if active is None else active.manifest
+    if not isinstance(resource, dict):
+        raise InvalidRequest("resource: It must be an object.")
+    added = [] if connection is None else [connection]
+    return {
+        "connections": [*_others(base["connections"], connection), *added],
+        "memory": [*_others(base["memory"], resource), resource],
+        "ordinaryTools": base["ordinaryTools"],
+    }
+
+
+def _others(declared: list[dict[str, Any]], replacing: Any) -> list[dict[str, Any]]:
+    id_ = replacing.get("id") if isinstance(replacing, dict) else None
+    name = id_.strip() if isinstance(id_, str) else None
+    return [one for one in declared if one["id"] != name]

@@ -13,7 +13,7 @@ from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
-from memoryhub.errors import Conflict, InvalidRequest, NotFound
+from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
@@ -330,47 +330,3 @@ def set_active(
         actor=actor,
     )
     return promotion
-
-
-@atomic(durable=True)
-def declare_resource(
-    *,
-    environment: str | None,
-    resource: Any,
-    connection: Any | None,
-    acknowledge_endpoint_change: bool,
-    actor: Actor,
-) -> Resource:
-    """Declare one resource without a manifest: the default agent gets a deployment that has it too, promoted at once.
-
-    Raises: NotFound, InvalidRequest, Conflict.
-    """
-    environment_id = tenancy.choose_environment(environment, actor=actor)
-    Environment.objects.select_for_update(no_key=True).get(id=environment_id)
-    manifest = parse_manifest(_extended(find_active(environment_id, DEFAULT_AGENT), resource, connection))
-    id_ = resource["id"].strip()
-    acknowledged = [id_] if acknowledge_endpoint_change else []
-    changed = write_resources(manifest, environment_id, acknowledged, actor)
-    active = find_active(environment_id, DEFAULT_AGENT)
-    if active is None or active.manifest_sha256 != manifest.sha256():
-        set_active(add_deployment(DEFAULT_AGENT, manifest, actor), environment_id, changed, actor)
-    return Resource.objects.select_related("store").get(environment_id=environment_id, resource_id=id_)
-
-
-def _extended(active: Deployment | None, resource: Any, connection: Any | None) -> dict[str, Any]:
-    """The active manifest with the resource, and the connection, put in the place of those of the same id."""
-    base = {"connections": [], "memory": [], "ordinaryTools": []} if active is None else active.manifest
-    if not isinstance(resource, dict):
-        raise InvalidRequest("resource: It must be an object.")
-    added = [] if connection is None else [connection]
-    return {
-        "connections": [*_others(base["connections"], connection), *added],
-        "memory": [*_others(base["memory"], resource), resource],
-        "ordinaryTools": base["ordinaryTools"],
-    }
-
-
-def _others(declared: list[dict[str, Any]], replacing: Any) -> list[dict[str, Any]]:
-    id_ = replacing.get("id") if isinstance(replacing, dict) else None
-    name = id_.strip() if isinstance(id_, str) else None
-    return [one for one in declared if one["id"] != name]

@@ -43,14 +43,6 @@ class WantedSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """`is_new` False: the same request had made it before."""
-
-    session: Session
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True)
 class BindingState:
     """`is_writable`: the binding would let a model write at this moment."""
 
@@ -64,6 +56,18 @@ class SessionDetails:
     deployment: Deployment | None
     bindings: list[BindingState]
     attachments: list[Attachment]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`is_new` False: the same request had made it before."""
+
+    details: SessionDetails
+    is_new: bool
+
+    @property
+    def session(self) -> Session:
+        return self.details.session
 
 
 def create_session(wanted: WantedSession, *, idempotency_key: str | None, actor: Actor) -> Opened:
@@ -88,7 +92,7 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
         existing = _find_by_key(idempotency_key, actor)
         if existing is not None:
             _require_same(existing, request_sha256)
-            return Opened(existing, is_new=False)
+            return Opened(details_of(existing), is_new=False)
     session = Session(
         project_id=actor.project_id,
         environment_id=environment_id,
@@ -116,7 +120,7 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
         },
         actor=actor,
     )
-    return Opened(session, is_new=True)
+    return Opened(details_of(session), is_new=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,26 +314,25 @@ def _holders(memory_store_id: str, actor: Actor) -> Any:
 
 
 @atomic(durable=True)
-def end_session(session_id: str, *, actor: Actor) -> Session:
+def end_session(session_id: str, *, actor: Actor) -> SessionDetails:
     """Once this has answered no save of the session commits and no call of it begins. Again: unchanged.
 
     Raises: NotFound.
     """
     session = sessions.lock_session(session_id, actor)
-    if session.ended_at is not None:
-        return session
-    append_event(session, "session.ended", {})
-    session.ended_at = ClockTimestamp()
-    session.save(update_fields=["ended_at"])
-    Binding.objects.filter(session_id=session.id, revoked_at=None).update(revoked_at=session.ended_at)
-    audit.record(
-        AuditAction.SESSION_ENDED, session.wire_id, environment_id=session.environment_id, actor=actor
-    )
-    return session
+    if session.ended_at is None:
+        append_event(session, "session.ended", {})
+        session.ended_at = ClockTimestamp()
+        session.save(update_fields=["ended_at"])
+        Binding.objects.filter(session_id=session.id, revoked_at=None).update(revoked_at=session.ended_at)
+        audit.record(
+            AuditAction.SESSION_ENDED, session.wire_id, environment_id=session.environment_id, actor=actor
+        )
+    return details_of(session)
 
 
 @atomic(durable=True)
-def revoke_binding(session_id: str, resource_id: str, *, actor: Actor) -> Session:
+def revoke_binding(session_id: str, resource_id: str, *, actor: Actor) -> SessionDetails:
     """The session reaches the resource no more. Again: unchanged. Raises: NotFound."""
     session = sessions.lock_session(session_id, actor)
     bound = Binding.objects.filter(session_id=session.id, resource__resource_id=resource_id)
@@ -348,7 +351,7 @@ def revoke_binding(session_id: str, resource_id: str, *, actor: Actor) -> Sessio
             details={"resource": resource_id},
             actor=actor,
         )
-    return session
+    return details_of(session)
 
 
 @atomic(durable=True)

@@ -100,8 +100,7 @@ def _wanted_store(given: Values) -> WantedStore:
 
 
 def _answer(opened: Opened) -> HttpResponse:
-    body = session_wire(sessions.details_of(opened.session))
-    return json_response(body, status=201 if opened.is_new else 200)
+    return json_response(session_wire(opened.details), status=201 if opened.is_new else 200)
 
 
 class SessionOnDocument(KeyedView):
@@ -129,7 +128,7 @@ class SessionOnDocument(KeyedView):
             "document": {"created": started.is_new_document},
             "session": {"created": started.opened.is_new},
         }
-        body = session_wire(sessions.details_of(started.opened.session)) | facts
+        body = session_wire(started.opened.details) | facts
         return json_response(body, status=201 if started.opened.is_new else 200)
 
 
@@ -146,15 +145,13 @@ class Session(SessionView):
 class SessionEnd(SessionView):
     @operation("sessions.end", "End a session", answer=SessionShape)
     def post(self, session_id: str, *, actor: Actor) -> Values:
-        return session_wire(sessions.details_of(sessions.end_session(session_id, actor=actor)))
+        return session_wire(sessions.end_session(session_id, actor=actor))
 
 
 class BindingRevoke(SessionView):
     @operation("bindings.revoke", "Revoke one binding of a session", answer=SessionShape)
     def post(self, session_id: str, resource_id: str, *, actor: Actor) -> Values:
-        return session_wire(
-            sessions.details_of(sessions.revoke_binding(session_id, resource_id, actor=actor))
-        )
+        return session_wire(sessions.revoke_binding(session_id, resource_id, actor=actor))
 
 
 class Events(SessionView):

@@ -10,7 +10,7 @@ from django.test import override_settings
 from memoryhub import activity, audit, ids, invitations, keys, secrets
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Job, JobChunk, Membership, Project
-from providers import deployments, documents, model_requests, sessions, tool_calls
+from providers import declared, deployments, documents, model_requests, sessions, tool_calls
 from providers.bindings import parse_bindings
 from providers.sessions import WantedSession
 from stores import exports, memories, memory_stores, totals
@@ -197,7 +197,7 @@ def _add_declared_memory(plot: Plot) -> None:
             made.wire_id, environment=environment, acknowledged_endpoints=[], actor=actor
         )
         plot.deployment_id = plot.deployment_id or made.wire_id
-    deployments.declare_resource(  # of the agent that a session has when none is named
+    declared.declare_resource(  # of the agent that a session has when none is named
         environment=environment,
         resource={"id": plot.resource_id, "description": plot.canary},
         connection=None,

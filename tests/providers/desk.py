@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from providers import deployments, documents, model_requests, sessions, tool_calls
+from providers import documents, model_requests, sessions, tool_calls
 from providers.bindings import parse_bindings
 from providers.documents import Document
 from providers.model_requests import Accepted
@@ -20,7 +20,7 @@ class Desk:
         self.environment = tenant.development.wire_id
 
     def declare(self, resource_id: str = "playbook", **provider: Any) -> None:
-        deployments.declare_resource(
+        declared.declare_resource(
             environment=self.environment,
             resource={
                 "id": resource_id,

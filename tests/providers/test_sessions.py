@@ -180,7 +180,8 @@ def test_an_ended_session_is_inspected_and_ended_again(desk: Desk) -> None:
     desk.put()
     session = desk.open()
     ended = sessions.end_session(session, actor=desk.actor)
-    assert sessions.end_session(session, actor=desk.actor).ended_at == ended.ended_at
+    again = sessions.end_session(session, actor=desk.actor)
+    assert again.session.ended_at == ended.session.ended_at
     details = sessions.inspect_session(session, actor=desk.actor)
     assert [one.is_writable for one in details.bindings] == [False]
     assert details.bindings[0].binding.revoked_at is not None
