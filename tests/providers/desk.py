@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from providers import documents, model_requests, sessions, tool_calls
+from providers import declared, documents, model_requests, sessions, tool_calls
 from providers.bindings import parse_bindings
 from providers.documents import Document
 from providers.model_requests import Accepted
