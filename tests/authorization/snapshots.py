@@ -22,7 +22,6 @@ IN_JOB = "job_id IN (SELECT id FROM memoryhub_job WHERE environment_id = %(envir
 IN_STORE = "store_id IN (SELECT id FROM stores_memorystore WHERE environment_id = %(environment)s)"
 IN_SESSION = "session_id IN (SELECT id FROM memoryhub_session WHERE environment_id = %(environment)s)"
 IN_REQUEST = f"model_request_id IN (SELECT id FROM providers_modelrequest WHERE {IN_SESSION})"
-IN_JOB = "job_id IN (SELECT id FROM memoryhub_job WHERE environment_id = %(environment)s)"
 # The column by which a row belongs to an environment: the first that its table has.
 PLACES = {
     "environment_id": IN_ENVIRONMENT,
