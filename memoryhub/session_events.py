@@ -14,7 +14,7 @@ from memoryhub.errors import InvalidRequest, RequestTooLarge
 from memoryhub.models import Session, SessionEvent
 
 EVENT_BYTES_MAX = 65_536
-EVENTS_MAX = 100_000  # of one session
+EVENTS_MAX = 100_000  # of one session, before the application's are refused
 EVENTS_PER_PAGE_MAX = 100
 
 
@@ -26,16 +26,16 @@ def add_event(session_id: str, *, type_: str, data: dict[str, Any], actor: Actor
         raise RequestTooLarge(f"data: It has {size} bytes as JSON; an event holds at most {EVENT_BYTES_MAX}.")
     session = sessions.lock_session(session_id, actor)
     sessions.require_live(session)
+    if session.events_count >= EVENTS_MAX:
+        raise InvalidRequest(
+            f"The session has {session.events_count} events, more than there may be; begin another.",
+            error_code="events_full",
+        )
     return append_event(session, type_, data)
 
 
 def append_event(session: Session, type_: str, data: dict[str, Any]) -> SessionEvent:
-    """A step: the session is locked. Raises: InvalidRequest for a session with the most events it may have."""
-    if session.events_count >= EVENTS_MAX:
-        raise InvalidRequest(
-            f"The session has {EVENTS_MAX} events, the most there may be; begin another.",
-            error_code="events_full",
-        )
+    """A step: the session is locked. The hub's own events are never refused: neither an end nor a save fails for them."""
     session.events_count += 1
     session.save(update_fields=["events_count"])
     event = SessionEvent(
