@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 
-from memoryhub import session_events
+from memoryhub import session_events, sessions
 from memoryhub.actors import Actor
 from memoryhub.errors import HubError, Unavailable
 from memoryhub.models import SessionEvent
@@ -35,12 +35,15 @@ def stream_events(
     after: int,
     authenticate: Callable[[], Actor],
     shape: Callable[[SessionEvent], dict[str, Any]],
-) -> Iterator[bytes]:
-    """Frames of the session's events with a greater number. `authenticate` is asked again and again: a revoked key ends it.
+) -> Iterator[bytes] | None:
+    """Frames of the session's events with a greater number; None when the session has ended and there never will be one.
 
+    `authenticate` is asked again and again: a revoked key ends it.
     Raises, before the first frame: NotFound; Unavailable when the process has no place for another stream.
     """
-    session_events.list_events(session_id, after=after, limit=1, actor=authenticate())
+    session = sessions.get_session(session_id, actor=authenticate())
+    if session.ended_at is not None and after >= session.events_count:
+        return None
     if not _places.acquire(blocking=False):
         raise Unavailable(
             f"This process streams {STREAMS_PER_PROCESS_MAX} sessions already; list the events instead, or try again.",

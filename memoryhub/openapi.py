@@ -131,11 +131,14 @@ class OperationSchema(AutoSchema):
             for status, meaning in ERROR_STATUSES.items()
         }
         statuses = [status for status in (self.door.status, self.door.also) if status is not None]
-        success = {
-            (status, kind): self._success(kind) for status in statuses for kind in self.door.answer_types
+        success: dict[Any, Any] = {
+            (status, kind): self._success(kind)
+            for status in statuses
+            if status != NO_CONTENT
+            for kind in self.door.answer_types
         }
-        if self.door.status == NO_CONTENT:
-            return {NO_CONTENT: OpenApiResponse(None, description=self.door.summary), **errors}
+        if NO_CONTENT in statuses:
+            success[NO_CONTENT] = OpenApiResponse(None, description=self.door.summary)
         return {**success, **errors}
 
     def _success(self, media_type: str) -> Any:

@@ -21,7 +21,7 @@ from providers.document_serializers import (
 )
 from providers.documents import Document
 from providers.serializers import EnvironmentPageQuery, EnvironmentQuery, list_request
-from providers.views import ProjectMemoryView, read_revision
+from providers.views import ProjectMemoryView, no_content, read_revision
 
 type Values = dict[str, Any]
 
@@ -146,9 +146,7 @@ class DocumentUrl(ProjectMemoryView):
         documents.delete_document(
             query["environment"], resource_id, document_id, expected_revision=revision, actor=actor
         )
-        response = HttpResponse(status=204)
-        del response["Content-Type"]
-        return response
+        return no_content()
 
     def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
         arguments = super()._arguments(request, door)

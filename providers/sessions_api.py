@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from memoryhub import event_streams, session_events
 from memoryhub.actors import Actor
@@ -31,7 +32,7 @@ from providers.session_serializers import (
     session_wire,
 )
 from providers.sessions import Opened, WantedSession
-from providers.views import SessionView
+from providers.views import SessionView, no_content
 from stores.attachments import WantedStore
 
 type Values = dict[str, Any]
@@ -189,14 +190,17 @@ class EventStream(SessionView):
         query=StreamEventsQuery,
         answer=SessionEventShape,
         answer_types=("text/event-stream",),
+        also=204,
     )
-    def get(self, session_id: str, *, query: Values, actor: Actor) -> StreamingHttpResponse:
+    def get(self, session_id: str, *, query: Values, actor: Actor) -> HttpResponseBase:
         request = self.request
         seen = request.headers.get("Last-Event-ID", "")
         after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= 18 else query.get("after", 0)
         frames = event_streams.stream_events(
             session_id, after=after, authenticate=lambda: self.authenticate(request), shape=event_wire
         )
+        if frames is None:
+            return no_content()  # tells a reader that comes back by itself to stop
         response = StreamingHttpResponse(frames, content_type="text/event-stream")
         response["Cache-Control"] = "no-store"
         response["X-Accel-Buffering"] = "no"

@@ -1,5 +1,7 @@
 """What every URL below a session or a resource shares: what the actor may not see answers 404 before anything else."""
 
+from django.http import HttpResponse
+
 from memoryhub import sessions, tenancy
 from memoryhub.actors import Actor
 from memoryhub.api import HubView
@@ -36,6 +38,12 @@ class ProjectMemoryView(HubView):
             documents.get_document(environment, resource_id, self.kwargs["document_id"], actor=actor)
         else:
             documents.get_document_store(environment, resource_id, actor=actor)
+
+
+def no_content() -> HttpResponse:
+    response = HttpResponse(status=204)
+    del response["Content-Type"]
+    return response
 
 
 def read_revision(value: str | None) -> str | None:
