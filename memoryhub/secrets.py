@@ -22,7 +22,6 @@ from memoryhub.rows import find_row
 
 VALUE_BYTES_MAX = 4_096
 ORIGINS_MAX = 32
-RESEAL_ROWS = 100
 
 
 def visible_secrets(actor: Actor) -> QuerySet[Secret]:
@@ -97,7 +96,8 @@ def get_secret(secret_id: str, *, actor: Actor) -> Secret:
 def delete_secret(secret_id: str, *, actor: Actor) -> str:
     """Raises: NotFound."""
     secret = get_secret(secret_id, actor=actor)
-    secret.delete()
+    if not Secret.objects.filter(id=secret.id).delete()[0]:
+        raise NotFound("secret")  # somebody else's deletion was first
     audit.record(
         AuditAction.SECRET_DELETED,
         secret_id,
@@ -129,21 +129,23 @@ def open_value(secret: Secret) -> str:
 def reseal_all() -> int:
     """Seal anew, under the first key, what an older key sealed; how many. It runs beside everything else.
 
+    When it returns no secret is left on an older key, unless a process that knows no newer one still seals.
     Raises: CannotOpen.
     """
+    newest = key_name(settings.ENCRYPTION_KEYS[0])
     resealed = 0
-    while batch := _reseal_some():
-        resealed += batch
+    while keys := list(Secret.objects.exclude(sealed_with=newest).values_list("id", flat=True)):
+        resealed += sum(_reseal(key, newest) for key in keys)
     return resealed
 
 
 @transaction.atomic(durable=True)
-def _reseal_some() -> int:
-    newest = key_name(settings.ENCRYPTION_KEYS[0])
-    old = Secret.objects.exclude(sealed_with=newest).select_for_update(skip_locked=True)
-    rows = list(old.order_by("id")[:RESEAL_ROWS])
-    for secret in rows:
-        value = open_value(secret)
-        secret.sealed_with, secret.sealed = seal(settings.ENCRYPTION_KEYS, value, belongs_to=secret.wire_id)
-        secret.save(update_fields=["sealed", "sealed_with"])
-    return len(rows)
+def _reseal(key: UUID, newest: str) -> bool:
+    """One row at a time, so that it never waits for one lock while it holds another."""
+    secret = find_row(Secret.objects.exclude(sealed_with=newest).select_for_update().filter(id=key))
+    if secret is None:
+        return False  # deleted, or sealed anew meanwhile
+    value = open_value(secret)
+    secret.sealed_with, secret.sealed = seal(settings.ENCRYPTION_KEYS, value, belongs_to=secret.wire_id)
+    secret.save(update_fields=["sealed", "sealed_with"])
+    return True
