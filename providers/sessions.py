@@ -89,7 +89,7 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
     deployment = _choose_deployment(wanted, environment_id, agent_id, actor)
     request_sha256 = _request_sha256(wanted, environment_id, deployment)
     if idempotency_key is not None:
-        existing = _find_by_key(idempotency_key, actor)
+        existing = _find_by_key(idempotency_key, environment_id, actor)
         if existing is not None:
             _require_same(existing, request_sha256)
             return Opened(details_of(existing), is_new=False)
@@ -243,9 +243,11 @@ def _request_sha256(wanted: WantedSession, environment_id: UUID, deployment: Dep
     )
 
 
-def _find_by_key(idempotency_key: str, actor: Actor) -> Session | None:
-    held = sessions.visible_sessions(actor).filter(idempotency_key=idempotency_key)
-    return held.order_by("id").first()
+def _find_by_key(idempotency_key: str, environment_id: UUID, actor: Actor) -> Session | None:
+    """The one of this environment; else that of another, which is another request under the same key."""
+    held = list(sessions.visible_sessions(actor).filter(idempotency_key=idempotency_key).order_by("id"))
+    here = [session for session in held if session.environment_id == environment_id]
+    return next(iter(here or held), None)
 
 
 def _require_same(session: Session, request_sha256: str) -> None:

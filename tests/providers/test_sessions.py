@@ -6,6 +6,7 @@ import pytest
 
 from memoryhub.errors import Conflict, InvalidRequest, NotFound
 from memoryhub.models import Session
+from memoryhub.pagination import ListRequest
 from providers import deployments, documents, sessions
 from providers.bindings import parse_bindings
 from providers.sessions import Opened, WantedSession
@@ -287,8 +288,6 @@ def test_sessions_are_found_by_the_store_they_hold(desk: Desk) -> None:
     store = make_store(desk, "Held")
     session = desk.open({}, stores=[WantedStore(store, "read_write", None)])
     desk.open({}, stores=[WantedStore(make_store(desk, "Other"), "read_write", None)])
-    from memoryhub.pagination import ListRequest
-
     page = sessions.list_sessions(
         ListRequest("sessions", {}, 20, None),
         environment=None,
@@ -297,3 +296,15 @@ def test_sessions_are_found_by_the_store_they_hold(desk: Desk) -> None:
         actor=desk.actor,
     )
     assert [one.wire_id for one in page.rows] == [session]
+
+
+def test_one_key_in_two_environments_finds_the_session_of_each(desk: Desk) -> None:
+    """Two applications may use the same key; who sees both environments is told by which one is asked for."""
+    opened = {}
+    for environment in (desk.tenant.production, desk.tenant.development):
+        caller = desk.tenant.caller("admin", environment=environment)
+        answer = caller("POST", "/v1/sessions", {"title": "Own"}, headers={"Idempotency-Key": "k"})
+        opened[environment.name] = answer.body["id"]
+    for name, session in opened.items():
+        again = open_for(desk, None, environment=name, key="k")
+        assert (again.is_new, again.session.wire_id) == (False, session)
