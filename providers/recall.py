@@ -54,7 +54,15 @@ def recall_documents(session: Session, bindings: Sequence[Binding]) -> list[Reca
             recalled.append(_recall_document(one, document, writable=is_writable(session, one, frozen)))
         elif one.scope == "collection":
             recalled.append(_recall_collection(one))
+        else:
+            raise _no_service(one)
     return recalled
+
+
+def _no_service(binding: Binding) -> RecallFailed:
+    """Never an empty text in the place of one that was not asked for."""
+    message = "This hub calls no other services yet."
+    return RecallFailed(binding.resource.resource_id, {"code": "http_memory_unavailable", "message": message})
 
 
 def _recall_document(binding: Binding, document: Document | None, *, writable: bool) -> Recalled:

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
+from memoryhub import projects
 from memoryhub.errors import Conflict, Gone, RecallFailed
 from memoryhub.models import SessionEvent
-from providers import model_requests, sessions
+from providers import declared, documents, model_requests, sessions
+from providers.models import Projection
 from tests.providers.desk import Desk
+from tests.providers.manifests import connection, http_resource
 
 
 def reason(output: Any) -> str:
@@ -112,8 +115,6 @@ def test_nothing_is_saved_after_the_end_or_a_revocation(desk: Desk) -> None:
 
 
 def test_a_deleted_document_is_not_found_and_its_recall_fails(desk: Desk) -> None:
-    from providers import documents
-
     document = desk.put()
     session = desk.open()
     request = desk.begin(session)
@@ -202,3 +203,21 @@ def test_a_collection_lists_and_reads(desk: Desk) -> None:
     assert desk.call(session, request, "memory_read", "c2", id="b").output["text"] == "Text of b."
     assert desk.call(session, request, "memory_read", "c3", id="none").output["reason"] == "not_found"
     assert desk.call(session, request, "memory_list", "c4", cursor="x").output["reason"] == "invalid_cursor"
+
+
+def test_a_service_that_is_not_asked_is_never_an_empty_memory(desk: Desk) -> None:
+    projects.update_project(desk.tenant.project.wire_id, http_memory="enabled", actor=desk.actor)
+    declared.declare_resource(
+        environment=desk.environment,
+        resource=http_resource(),
+        connection=connection(),
+        acknowledge_endpoint_change=False,
+        actor=desk.actor,
+    )
+    desk.put()
+    document = {"scope": "document", "id": "team-a"}
+    session = desk.open({"playbook": document, "knowledge": {"scope": "namespace", "id": "tenant-17"}})
+    with pytest.raises(RecallFailed) as failed:
+        desk.recall(session)
+    assert failed.value.facts["resource"] == "knowledge"
+    assert not Projection.objects.filter(project=desk.tenant.project).exists()
