@@ -33,6 +33,7 @@ from memoryhub.ground_shapes import (
     ProvisionedProjectShape,
     RemainingShape,
     RotateKeyBody,
+    UpdateProjectBody,
     environment_wire,
     invitation_wire,
     issued_invitation_wire,
@@ -70,9 +71,9 @@ class Project(HubView):
     def get(self, project_id: str, *, actor: Actor) -> Values:
         return project_wire(tenancy.get_project_by_id(project_id, actor=actor))
 
-    @operation("projects.update", "Rename a project", body=NameBody, answer=ProjectShape)
+    @operation("projects.update", "Update a project", body=UpdateProjectBody, answer=ProjectShape)
     def post(self, project_id: str, *, body: Values, actor: Actor) -> Values:
-        return project_wire(projects.rename_project(project_id, name=body["name"], actor=actor))
+        return project_wire(projects.update_project(project_id, **body, actor=actor))
 
     @operation("projects.delete", "Delete a project for good", query=ExpectedNameQuery, answer=RemainingShape)
     def delete(self, project_id: str, *, query: Values, actor: Actor) -> Values:

@@ -12,7 +12,15 @@ from memoryhub.deletions import Deleted
 from memoryhub.fields import Choice, Integer, Moment, StrictSerializer, Text
 from memoryhub.invitations import IssuedInvitation
 from memoryhub.keys import KEY_OVERLAP_SECONDS_MAX, IssuedKey
-from memoryhub.models import NAME_LENGTH_MAX, ApiKey, Environment, Invitation, Membership, Project
+from memoryhub.models import (
+    HTTP_MEMORY_STATES,
+    NAME_LENGTH_MAX,
+    ApiKey,
+    Environment,
+    Invitation,
+    Membership,
+    Project,
+)
 from memoryhub.operations import ROLES, SCOPES
 from memoryhub.pagination import LIST_LIMIT_DEFAULT, ListRequest
 from memoryhub.provisioning import ProvisionedProject
@@ -26,6 +34,16 @@ def list_request(kind: str, query: dict[str, Any], project_id: UUID) -> ListRequ
 
 class NameBody(StrictSerializer):
     name = Text()
+
+
+class UpdateProjectBody(StrictSerializer):
+    name = Text(required=False)
+    http_memory = Choice(choices=list(HTTP_MEMORY_STATES), required=False)
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        if not values:
+            raise serializers.ValidationError("Give name, http_memory or both.")
+        return values
 
 
 class RoleBody(StrictSerializer):
@@ -61,6 +79,7 @@ class ProjectShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["project"])
     name = serializers.CharField()
+    http_memory = serializers.ChoiceField(choices=list(HTTP_MEMORY_STATES))
     created_at = serializers.DateTimeField()
 
 
@@ -69,6 +88,7 @@ def project_wire(project: Project) -> dict[str, Any]:
         "id": project.wire_id,
         "type": "project",
         "name": project.name,
+        "http_memory": project.http_memory,
         "created_at": to_wire(project.created_at),
     }
 

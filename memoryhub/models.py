@@ -33,8 +33,14 @@ class User(AbstractBaseUser):
         return ids.to_wire(ids.USER, self.id)
 
 
+HTTP_MEMORY_STATES = ("enabled", "preview")
+
+
 class Project(models.Model):
-    """A tenant. Names may repeat: a refused name would tell of another tenant."""
+    """A tenant. Names may repeat: a refused name would tell of another tenant.
+
+    `http_memory`: `preview` lets deployments declare HTTP memory, and no session bind it.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     name = models.CharField(max_length=64)

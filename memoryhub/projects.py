@@ -1,4 +1,4 @@
-"""The verbs of a project: create (with its environments and owner), get, rename."""
+"""The verbs of a project: create (with its environments and owner), update."""
 
 import re
 
@@ -60,18 +60,39 @@ def owner_actor(project: Project, owner: User) -> Actor:
 
 
 @atomic(durable=True)
-def rename_project(project_id: str, *, name: str, expected_name: str | None = None, actor: Actor) -> Project:
-    """Raises: NotFound, InvalidRequest, Conflict when it is not called `expected_name` any more."""
+def update_project(
+    project_id: str,
+    *,
+    name: str | None = None,
+    http_memory: str | None = None,
+    expected_name: str | None = None,
+    actor: Actor,
+) -> Project:
+    """Rename it, let its sessions bind HTTP memory or not; None stays.
+
+    Raises: NotFound, InvalidRequest, Conflict when it is not called `expected_name` any more.
+    """
     project = tenancy.get_project_by_id(project_id, actor=actor)
     tenancy.lock_project(project.id)
-    project.refresh_from_db(fields=["name"])
-    check_name(name)
-    if project.name == name:
+    project.refresh_from_db(fields=["name", "http_memory"])
+    wanted = {"name": name, "http_memory": http_memory}
+    changed = {key: value for key, value in wanted.items() if value not in (None, getattr(project, key))}
+    if name is not None:
+        check_name(name)
+    if "name" in changed:
+        require_name(project.name, expected_name)
+    if not changed:
         return project
-    require_name(project.name, expected_name)
-    project.name = name
-    project.save(update_fields=["name"])
-    audit.record(AuditAction.PROJECT_UPDATED, project.wire_id, environment_id=None, actor=actor)
+    for key, value in changed.items():
+        setattr(project, key, value)
+    project.save(update_fields=list(changed))
+    audit.record(
+        AuditAction.PROJECT_UPDATED,
+        project.wire_id,
+        environment_id=None,
+        details={"fields": sorted(changed)},
+        actor=actor,
+    )
     return project
 
 

@@ -54,7 +54,7 @@ def rename_project(request: PageRequest, *, actor: Actor) -> HttpResponse:
     form = NameForm(request.POST or None, initial={"name": project.name})
     if request.method == "POST" and form.is_valid():
         try:
-            projects.rename_project(
+            projects.update_project(
                 project.wire_id,
                 name=form.cleaned_data["name"],
                 expected_name=request.POST.get("shown"),

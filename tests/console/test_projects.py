@@ -69,7 +69,7 @@ def test_a_name_that_is_taken_is_said_so(owner: Site, tenant: Tenant) -> None:
 
 
 def test_a_rename_that_another_came_before_is_refused(owner: Site, tenant: Tenant) -> None:
-    projects.rename_project(tenant.project.wire_id, name="theirs", actor=tenant.actor)
+    projects.update_project(tenant.project.wire_id, name="theirs", actor=tenant.actor)
     environments.rename_environment("production", name="prod", actor=tenant.actor)
     environment = f"/settings/environments/{tenant.production.wire_id}/rename"
     for path, shown in (("/settings/rename", tenant.project.name), (environment, "production")):

@@ -23,6 +23,17 @@ def test_a_project_is_renamed_by_a_credential_of_the_whole_project(tenant: Tenan
         assert owner("POST", url, {"name": name}).status == 400
 
 
+def test_http_memory_is_a_setting_of_the_project(tenant: Tenant) -> None:
+    url, owner = f"/v1/projects/{tenant.project.wire_id}", tenant.caller("admin", whole=True)
+    assert owner("GET", url).body["http_memory"] == "preview"
+    assert owner("POST", url, {"http_memory": "enabled"}).body["http_memory"] == "enabled"
+    assert owner("POST", url, {"name": tenant.project.name, "http_memory": "enabled"}).status == 200
+    [event] = AuditEvent.objects.filter(project=tenant.project, action="project.updated")
+    assert event.details == {"fields": ["http_memory"]}
+    for body in ({}, {"http_memory": "on"}, {"http_memory": True}):
+        assert owner("POST", url, body).status == 400
+
+
 def test_an_operators_project_creates_further_projects_with_their_own_key(tenant: Tenant) -> None:
     owner = tenant.caller("admin", whole=True)
     name = f"{tenant.project.name}-two"
