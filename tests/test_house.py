@@ -141,7 +141,7 @@ VERBS_WITHOUT_ACTOR = {
     "memoryhub/invitations.py:_accept": "the token is the credential",
     "memoryhub/projects.py:create_project": "the owner is the actor: the project has no other yet",
     "memoryhub/projects.py:create_operator": "an operator's command: there is nobody yet",
-    "memoryhub/secrets.py:_reseal_some": "an operator's command: no value changes",
+    "memoryhub/secrets.py:_reseal": "an operator's command: no value changes",
     "providers/model_requests.py:_fail": "the end of what its caller began with an actor",
 }
 
