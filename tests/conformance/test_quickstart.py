@@ -21,7 +21,18 @@ ADDRESS = "export MEMORYHUB_URL=http://127.0.0.1:8000\n"
 KEY = "export MEMORYHUB_KEY=mh_...\n"
 # A page of examples is no success when one of its calls is refused.
 STRICT_CURL = 'curl() { command curl -sS --fail-with-body "$@"; }\n'
-PAGES = ("files", "history", "search", "redaction", "archives", "operations", "keys-and-people")
+PAGES = (
+    "files",
+    "history",
+    "search",
+    "redaction",
+    "archives",
+    "operations",
+    "keys-and-people",
+    "declared-memory",
+    "sessions",
+    "documents",
+)
 
 
 def shell_of(name: str) -> str:
@@ -79,12 +90,19 @@ def test_the_calls_of_a_page_succeed(live: LiveHub, live_tenant: Tenant, tmp_pat
 
 
 def stored(live: LiveHub, tenant: Tenant) -> dict[str, str]:
-    """A store, a memory and a version, by the variables of the pages."""
+    """A store, a memory and a version, by the variables of the pages; and the resource that they speak of."""
     call = live.caller(tenant.key)
     store = call("POST", "/v1/memory_stores", {"name": "Notes"}).body["id"]
     body = {"path": "/deploy.md", "content": "We deploy on Fridays.\n"}
     memory = call("POST", f"/v1/memory_stores/{store}/memories", body).body
-    return {"STORE": store, "MEMORY": memory["id"], "VERSION": memory["memory_version_id"]}
+    declared = {"resource": {"id": "playbook", "description": "How this team works."}}
+    assert call("POST", "/v1/memory_resources", declared).status == 201
+    return {
+        "STORE": store,
+        "MEMORY": memory["id"],
+        "VERSION": memory["memory_version_id"],
+        "PROJECT": tenant.project.wire_id,
+    }
 
 
 def joined(live: LiveHub, tenant: Tenant) -> dict[str, str]:
