@@ -119,6 +119,7 @@ class HubView(APIView):
         except (PermissionRefused, InvalidRequest, RequestTooLarge):
             self.require_visible(actor)
             raise
+        self.require_place(actor)
         self.request = cast(Any, request)
         result = handler(**self.kwargs, **arguments, actor=actor)
         return result if isinstance(result, HttpResponseBase) else json_response(result, status=door.status)
@@ -128,6 +129,9 @@ class HubView(APIView):
 
     def require_visible(self, actor: Actor) -> None:
         """Raise NotFound when the URL names something the actor may not see. Views with ids in the URL override it."""
+
+    def require_place(self, actor: Actor) -> None:
+        """Raise NotFound when the URL leads through a place that no verb looks at and that is not the actor's."""
 
     def _handler(self, request: HttpRequest) -> Handler:
         method = (request.method or "").lower()

@@ -2,10 +2,10 @@
 
 from django.http import HttpResponse
 
-from memoryhub import sessions, tenancy
+from memoryhub import ids, sessions, tenancy
 from memoryhub.actors import Actor
 from memoryhub.api import HubView
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import InvalidRequest, NotFound
 from providers import documents, model_requests, tool_calls
 
 
@@ -20,6 +20,10 @@ class SessionView(HubView):
 
 class ProjectMemoryView(HubView):
     """A URL below `/v1/projects/{project_id}/memory`, whose query names the environment."""
+
+    def require_place(self, actor: Actor) -> None:
+        if ids.from_wire(ids.PROJECT, self.kwargs["project_id"]) != actor.project_id:
+            raise NotFound("project")
 
     def require_visible(self, actor: Actor) -> None:
         tenancy.get_project_by_id(self.kwargs["project_id"], actor=actor)

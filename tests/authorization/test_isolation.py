@@ -7,6 +7,7 @@ import pytest
 
 from memoryhub import keys
 from memoryhub.models import ApiKey
+from providers.views import ProjectMemoryView
 from stores import freezes, memories, memory_stores
 from stores.models import Memory, MemoryStore
 from stores.views import StoreView
@@ -142,6 +143,14 @@ def test_an_answer_that_says_more_than_not_found_is_found(
     assert operations_with_findings(expected, WORLDS[0], plots) == expected
 
 
+def test_a_foreign_project_before_ones_own_things_is_found(
+    plots: Plots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProjectMemoryView, "require_place", lambda view, actor: None)
+    expected = {"memory_resources.list", "memory_documents.list", "memory_documents.get"}
+    assert operations_with_findings(expected, WORLDS[0], plots) == expected
+
+
 def operations_with_findings(names: set[str], world_name: str, plots: Plots) -> set[str]:
     """Those of the operations named that the matrix finds fault with."""
     world = make_world(world_name, plots)
@@ -182,11 +191,14 @@ class Pair:
 
 
 def foreign_pairs(operation: DocumentedOperation, world: World) -> Iterator[Pair]:
-    """The victim's URL; and the attacker's own store with each inner id of the victim's."""
+    """The victim's URL; the victim's outer id before the attacker's own; and the attacker's with each inner id of the victim's."""
     named = [name for name in id_parameters(operation) if name in world.foreign]
     attempt = attempt_on(operation, world.victim)
     if named:
         yield Pair("the victim's URL", attempt, attempt.aimed_at(**{named[0]: GHOSTS[named[0]]}))
+        own = attempt_on(operation, world.attacker)
+        lost = own.aimed_at(**{named[0]: world.victim.path_ids[named[0]]})
+        yield Pair(f"foreign {named[0]}, own rest", lost, own.aimed_at(**{named[0]: GHOSTS[named[0]]}))
     for inner in named[1:]:
         mine = attempt.aimed_at(**{named[0]: world.attacker.path_ids[named[0]]})
         yield Pair(
