@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import ProhibitNullCharactersValidator, RegexValidator
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
@@ -68,6 +68,14 @@ class Text(serializers.CharField):
         if self.plain and any(unicodedata.category(character) == "Cc" for character in data):
             raise serializers.ValidationError("This must not hold control characters.")
         return data
+
+
+class Pattern(Text):
+    """A string of a form: `regex` from its `^` to its `\\Z`."""
+
+    def __init__(self, regex: str, **options: Any) -> None:
+        super().__init__(length_min=1, **options)
+        self.validators.append(RegexValidator(regex, "This value does not match the required pattern."))
 
 
 class Integer(serializers.IntegerField):

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import to_wire
-from memoryhub.fields import Flag, JsonObject, StrictSerializer, Text
+from memoryhub.fields import Flag, JsonObject, Pattern, StrictSerializer, Text
 from memoryhub.shapes import PageQuery
 from providers.deployments import Promoted, endpoint_change_facts
 from providers.limits import RESOURCE_ID_LENGTH_MAX
@@ -18,7 +18,7 @@ from providers.serializers import (
 
 
 class CreateDeploymentBody(StrictSerializer):
-    agent_id = serializers.RegexField(r"^[a-z0-9]+(?:-[a-z0-9]+)*\Z", max_length=RESOURCE_ID_LENGTH_MAX)
+    agent_id = Pattern(r"^[a-z0-9]+(?:-[a-z0-9]+)*\Z", length_max=RESOURCE_ID_LENGTH_MAX)
     manifest = JsonObject()
 
 

@@ -8,7 +8,7 @@ from memoryhub import ids, secrets
 from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.clock import to_wire
-from memoryhub.fields import StrictSerializer, Text
+from memoryhub.fields import Pattern, StrictSerializer, Text
 from memoryhub.models import Secret as SecretRow
 from memoryhub.shapes import DeletedShape, PageQuery, deleted_wire
 from providers.connections import parse_origin
@@ -40,7 +40,7 @@ class SecretValue(Text):
 
 class PutSecretBody(StrictSerializer):
     environment = Text(length_min=1, length_max=ENVIRONMENT_LENGTH_MAX, required=False)
-    name = serializers.RegexField(r"^[A-Z][A-Z0-9_]{0,127}\Z")
+    name = Pattern(r"^[A-Z][A-Z0-9_]{0,127}\Z")
     agent_id = Text(length_min=1, length_max=RESOURCE_ID_LENGTH_MAX, required=False)
     value = SecretValue(length_min=1, length_max=secrets.VALUE_BYTES_MAX)
     allowed_origins = serializers.ListField(

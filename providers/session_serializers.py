@@ -7,7 +7,7 @@ from rest_framework import serializers
 from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
-from memoryhub.fields import Choice, Integer, JsonObject, StrictSerializer, Text
+from memoryhub.fields import Choice, Integer, JsonObject, Pattern, StrictSerializer, Text
 from memoryhub.models import NAME_LENGTH_MAX, Session, SessionEvent
 from memoryhub.shapes import PageQuery
 from providers.limits import RESOURCE_ID_LENGTH_MAX
@@ -123,7 +123,7 @@ def _binding_wire(state: BindingState) -> dict[str, Any]:
 
 
 class SessionEventBody(StrictSerializer):
-    type = serializers.RegexField(r"^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*\Z", max_length=64)
+    type = Pattern(r"^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*\Z", length_max=64)
     data = JsonObject(required=False)  # type: ignore[assignment]
 
 

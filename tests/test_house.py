@@ -8,9 +8,12 @@ from statistics import median
 
 import pytest
 from django.conf import settings
+from django.urls import get_resolver
+from rest_framework.serializers import ListField
 
 from memoryhub import errors, operations, pagination, problems
 from memoryhub.errors import HubError
+from memoryhub.fields import StrictSerializer
 from providers import limits as provider_limits
 from stores import limits
 from tests.source import PRODUCT, ROOT, Function, Module, headings, modules, texts
@@ -356,6 +359,20 @@ def test_every_module_says_what_it_is() -> None:
 def test_work_left_undone_has_an_owner() -> None:
     for module in modules():
         assert not re.search(r"\b(TODO|FIXME|XXX)\b", module.text), module.name
+
+
+def test_what_a_request_says_is_read_by_fields_that_change_nothing() -> None:
+    """DRF's own trim texts and make texts of numbers."""
+    assert get_resolver().url_patterns  # every shape is loaded
+    waiting, loose = [StrictSerializer], []
+    while waiting:
+        shape = waiting.pop()
+        waiting += shape.__subclasses__()
+        for name, field in shape._declared_fields.items():
+            inner = getattr(field, "child", None) or field
+            if type(inner).__module__ == "rest_framework.fields" and not isinstance(inner, ListField):
+                loose.append(f"{shape.__name__}.{name}")
+    assert loose == []
 
 
 def test_no_request_is_spread_into_a_query() -> None:
