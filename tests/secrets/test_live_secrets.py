@@ -18,6 +18,7 @@ from tests.up.hubs import run_command
 PASSWORD, WRONG_PASSWORD, NEW_PASSWORD = "Zebra-first-word+1", "Zebra-wrong-word+2", "Zebra-new-word+3"
 EMAIL = "guest@example.com"
 # Put on purpose into each place that is searched.
+SERVICE_TOKEN, LITERAL_TOKEN = "Zebra-service-word+4", "Zebra-literal-word+5"
 PLANTED_NAME, PLANTED_STATEMENT, PLANTED_MESSAGE = "Kiwi-name+1", "Kiwi-statement+2", "Kiwi-message+3"
 
 
@@ -56,6 +57,7 @@ def day(talkative: TalkativeHub) -> Iterator[Day]:
     with talkative.watched_queue() as sent:
         plant(whole)
         invitation = programs(whole)
+        services(whole)
         people(whole, invitation)
         mistakes(whole, invitation)
     whole.places = {
@@ -114,6 +116,45 @@ def use(day: Day, key: str) -> None:
     day.note(call("GET", f"/v1/{key}"))
     day.note(call("GET", "/v1/memory_stores", query={"page": key}))
     day.note(call("POST", f"/v1/memory_stores?{key}", raw=key.encode() * (REQUEST_BODY_BYTES_MAX // 50)))
+
+
+def services(day: Day) -> None:
+    """The token of another service is kept, mistaken, declared as it must not be, and sealed anew."""
+    call = day.hub.caller()
+    body = {
+        "environment": "development",
+        "name": "MEMORY_TOKEN",
+        "value": day.keep("a service's token", SERVICE_TOKEN),
+        "allowed_origins": ["https://memory.example.com"],
+    }
+    kept = day.note(call("PUT", "/v1/secrets", body))
+    assert kept.status == 200
+    mistaken = (
+        {"name": "lower"},
+        {"more": SERVICE_TOKEN},
+        {"value": f"{SERVICE_TOKEN}\n"},
+        {"value": [SERVICE_TOKEN]},
+        {"value": SERVICE_TOKEN * 300},
+        {"allowed_origins": [f"https://{SERVICE_TOKEN}@memory.example.com"]},
+        {"allowed_origins": [SERVICE_TOKEN]},
+    )
+    for wrong in mistaken:
+        assert day.note(call("PUT", "/v1/secrets", {**body, **wrong})).status == 400
+    day.note(call("PUT", "/v1/secrets", raw=b'{"value": "' + SERVICE_TOKEN.encode()))
+    day.note(call("POST", "/v1/secrets", body))
+    day.note(call("GET", f"/v1/secrets/{SERVICE_TOKEN}"))
+    with day.hub.without_table("memoryhub_secret"):
+        assert day.note(call("PUT", "/v1/secrets", body)).status == 500
+    for path in ("/v1/secrets", f"/v1/secrets/{kept.body['id']}", "/v1/audit_events"):
+        assert day.note(call("GET", path)).status == 200
+    literal = {"Authorization": f"Bearer {day.keep('a literal token', LITERAL_TOKEN)}"}
+    connection = {"id": "kb", "origin": "https://memory.example.com", "methods": ["POST"], "headers": literal}
+    manifest = {"connections": [connection], "memory": []}
+    declared = call("POST", "/v1/deployments", {"agent_id": "triage", "manifest": manifest})
+    assert day.note(declared).error_code == "invalid_declaration"
+    sealed = run_command(day.hub.data_dir, "reseal_secrets", MEMORYHUB_LOG_LEVEL="DEBUG")
+    assert sealed.returncode == 0, sealed.stderr
+    day.answers.append((sealed.stdout + sealed.stderr).encode())
 
 
 def people(day: Day, invitation: str) -> None:
