@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from providers.models import Resource
 from stores import freezes, memory_stores
 from tests.answers import Answer
 from tests.authorization.attempts import attempt_on
@@ -23,6 +24,9 @@ FIRST: dict[str, Callable[[Plot], object]] = {
     "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
     "memories.unfreeze": lambda plot: freezes.freeze_memory(
         plot.store_id, plot.memory_id, actor=plot.tenant.actor
+    ),
+    "deployments.promote": lambda plot: Resource.objects.filter(environment=plot.environment).update(
+        description="Of another deployment."
     ),
 }
 
@@ -44,9 +48,9 @@ class Mutation:
     def ask(self, call: Any) -> Answer:
         return attempt_on(self.operation, self.plot).made_by(call)
 
-    def state(self) -> object:
+    def state(self, *, with_first_part: bool = False) -> object:
         """Everything the project holds, and how many rows each table has in all, but for what a first part commits."""
-        counts, first = {}, FIRST_PARTS.get(self.operation.name, set())
+        counts, first = {}, set() if with_first_part else FIRST_PARTS.get(self.operation.name, set())
         with connection.cursor() as cursor:
             for table in ["memoryhub_project", "memoryhub_user", *columns_by_table()]:
                 cursor.execute(f"SELECT count(*) FROM {table}")

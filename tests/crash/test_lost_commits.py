@@ -21,6 +21,13 @@ AGAIN: dict[str, int] = {
     "files.delete": 404,
     "members.remove": 404,
     "api_keys.rotate": 400,
+    "environments.delete": 404,
+    "projects.delete": 401,  # the key went with it
+    "memory_documents.put": 412,
+    "memory_documents.update": 412,
+    "memory_documents.delete": 404,
+    "secrets.delete": 404,
+    "sessions.delete": 404,
 }
 
 
@@ -79,9 +86,9 @@ def test_a_saved_change_is_never_called_unsaved(
 ) -> None:
     mutation = make_mutation(operation)
     call = caller_of(mutation, cut_hub)
-    before = mutation.state()
+    before = mutation.state(with_first_part=True)
     assert_outcome_is_open(ask_with_cut(mutation, call, cutter, "after"))
-    assert mutation.state() != before, "the COMMIT was not carried out: nothing was tried"
+    assert mutation.state(with_first_part=True) != before, "the COMMIT was not carried out: nothing was tried"
     again = mutation.ask(call)
     assert again.status == AGAIN.get(operation.name, operation.status), again.body
     if operation.name == "memories.create":
