@@ -9,11 +9,13 @@ from django.db import connection as django_connection
 
 from memoryhub import ids
 from memoryhub.keys import authenticate_key
-from memoryhub.models import AuditEvent
+from memoryhub.models import AuditEvent, Session, SessionEvent
+from providers.models import ModelRequest
 from stores.models import Memory, MemoryIndex, MemoryVersion
 from tests.world import Tenant
-from tools.bench.arrange import World, make_target
-from tools.bench.cells import all_cells
+from tools.bench.arrange import World, make_conversations, make_target
+from tools.bench.cells import MODEL_REQUEST, SAVE, SELECTION, all_cells
+from tools.bench.conversations import Recall, Save, Select
 from tools.bench.floor import Recorder, Slot, Statement, Text, fill, replay
 from tools.bench.plans import Create, Delete, Get, Target, Update
 from tools.bench.record import record_operations
@@ -39,7 +41,8 @@ def bare() -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def statements(world: World) -> dict[str, list[Statement]]:
-    return record_operations(world, make_target(10, actor=world.actor))
+    recorded = make_conversations(1, 8, actor=world.actor)
+    return record_operations(world, make_target(10, actor=world.actor), recorded)
 
 
 @pytest.fixture
@@ -88,6 +91,31 @@ def test_a_replayed_create_and_delete_are_what_the_hub_writes(
     assert not MemoryIndex.objects.filter(memory_id=memory.id).exists()
     versions = MemoryVersion.objects.filter(memory_id=memory.id).order_by("number")
     assert [version.operation for version in versions] == ["created", "deleted"]
+
+
+def test_a_replayed_turn_is_what_the_hub_writes(
+    world: World, bare: psycopg.Connection, statements: dict[str, list[Statement]]
+) -> None:
+    talks = make_conversations(2, 3, actor=world.actor)
+    one = talks.idle[0]
+    plans = {MODEL_REQUEST: Recall(talks), SELECTION: Select(talks), SAVE: Save(talks)}
+    for operation, plan in plans.items():
+        step = plan.next_step()
+        assert step is not None
+        replay(bare, statements[operation], step.values)
+        plan.note(step, None)
+    request = ModelRequest.objects.get(session_id=one.session_id)
+    assert (request.state, request.id) == ("accepted", one.request_id)
+    assert request.projections.get().resource_id == "client-3"
+    call = request.tool_calls.get()
+    memory = Memory.objects.select_related("head").get(id=one.memory_id)
+    assert call.output["revision"] == memory.head.wire_id
+    assert call.version_ids == [memory.head_id]
+    assert memory.head.content == call.arguments["text"] == step.values["content"]
+    events = SessionEvent.objects.filter(session_id=one.session_id).order_by("number")
+    assert [event.type for event in events] == ["model_request.accepted", "memory.saved"]
+    assert [event.number for event in events] == [one.event - 1, one.event]
+    assert Session.objects.get(id=one.session_id).events_count == one.event
 
 
 def test_reads_are_replayed_for_the_memory_asked_for(

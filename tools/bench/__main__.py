@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.bench.cells import CLIENTS, LARGE, ROOM, SMALL, Targets, all_cells
+from tools.bench.cells import CLIENTS, CONVERSATIONS, LARGE, ROOM, SMALL, Targets, all_cells
 from tools.bench.clients import started_fleet
 from tools.bench.figures import goals, table
 from tools.bench.floor import Statement
@@ -48,7 +48,7 @@ def _arrange() -> tuple[str, Targets, Mapping[str, Sequence[Statement]]]:
     django.setup()
     from django.core.management import call_command
 
-    from tools.bench.arrange import make_target, make_world
+    from tools.bench.arrange import make_conversations, make_target, make_world
     from tools.bench.record import record_operations
 
     call_command("migrate", verbosity=0)
@@ -57,8 +57,12 @@ def _arrange() -> tuple[str, Targets, Mapping[str, Sequence[Statement]]]:
         stores={size: make_target(size, actor=world.actor) for size in (SMALL, LARGE)},
         roomy={size: make_target(max(size - ROOM, SMALL), actor=world.actor) for size in (SMALL, LARGE)},
         own=tuple(make_target(SMALL, actor=world.actor) for _ in range(max(CLIENTS))),
+        conversations=tuple(
+            make_conversations(CONVERSATIONS, client, actor=world.actor) for client in range(max(CLIENTS))
+        ),
     )
-    return world.key, targets, record_operations(world, make_target(SMALL, actor=world.actor))
+    recorded = make_conversations(1, max(CLIENTS), actor=world.actor)
+    return world.key, targets, record_operations(world, make_target(SMALL, actor=world.actor), recorded)
 
 
 if __name__ == "__main__":

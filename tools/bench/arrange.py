@@ -10,9 +10,13 @@ from django.utils import timezone
 from memoryhub import environments, ids, keys, projects
 from memoryhub.actors import Actor
 from memoryhub.digests import sha256_hex
-from memoryhub.models import Environment
+from memoryhub.models import Environment, Session
+from providers import declared, documents, sessions
+from providers.bindings import WantedBinding
+from providers.sessions import WantedSession
 from stores import memory_stores, search
 from stores.models import Memory, MemoryStore, MemoryVersion
+from tools.bench.conversations import FIRST_EVENT, Conversation, Conversations
 from tools.bench.plans import Target, path_of
 from tools.bench.texts import CONTENT_BYTES, make_text
 
@@ -90,3 +94,41 @@ def _version(memory: Memory, actor: Actor) -> MemoryVersion:
         created_by_type=actor.type,
         created_by_id=actor.actor_id,
     )
+
+
+def make_conversations(count: int, client: int, *, actor: Actor) -> Conversations:
+    """Sessions of one client, each on a document of its own, which models may replace."""
+    resource_id = f"client-{client}"
+    declared.declare_resource(
+        environment=None,
+        resource={"id": resource_id, "description": "What models talk about."},
+        connection=None,
+        acknowledge_endpoint_change=False,
+        actor=actor,
+    )
+    made = [_make_conversation(resource_id, f"d{number}", actor) for number in range(count)]
+    Session.objects.filter(id__in=[one.session_id for one in made]).update(events_count=FIRST_EVENT)
+    return Conversations(resource_id, made)
+
+
+def _make_conversation(resource_id: str, document_id: str, actor: Actor) -> Conversation:
+    document = documents.create_document(
+        None,
+        resource_id,
+        document_id,
+        title=document_id,
+        text=make_text(document_id),
+        summary="",
+        agent_writes=True,
+        actor=actor,
+    )
+    wanted = WantedSession(
+        environment=None,
+        agent=None,
+        deployment_id=None,
+        bindings=[WantedBinding(resource_id, "document", document_id, "read-write")],
+        stores=[],
+        title="",
+    )
+    session = sessions.create_session(wanted, idempotency_key=None, actor=actor).session
+    return Conversation(session.id, document.memory.store_id, document.memory.id, document.memory.path)

@@ -77,7 +77,7 @@ class HttpCaller:
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
         while len(body) < length:
             body += self._more()
-        if not head.startswith(b"HTTP/1.1 200"):
+        if not head.startswith(b"HTTP/1.1 20"):
             raise AssertionError(f"{step.method} {step.url}: {head[:12]!r} {body[:300]!r}")
         return json.loads(body) if step.method == "POST" else None
 

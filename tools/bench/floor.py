@@ -87,6 +87,8 @@ class _Marker:
     def mark(self, value: Any) -> Any:
         if isinstance(value, UUID):
             return self._mark_id(value)
+        if isinstance(value, int) and value in self.names:
+            return Slot(self.names[value])
         if isinstance(value, str):
             return self._mark_text(str(value), as_bytes=False)  # an enum becomes its text
         if isinstance(value, bytes | memoryview):
@@ -109,8 +111,8 @@ class _Marker:
     def _mark_text(self, text: str, *, as_bytes: bool) -> Any:
         parts: list[str | Slot] = [text]
         for value, name in self.names.items():
-            needle = text_form(value)
-            parts = [piece for part in parts for piece in _split(part, needle, name)]
+            if not isinstance(value, int):  # a number is no part of a text
+                parts = [piece for part in parts for piece in _split(part, text_form(value), name)]
         if any(isinstance(part, Slot) for part in parts):
             return Text(tuple(parts), as_bytes)
         return text.encode() if as_bytes else text
