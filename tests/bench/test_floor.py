@@ -118,6 +118,18 @@ def test_a_replayed_turn_is_what_the_hub_writes(
     assert Session.objects.get(id=one.session_id).events_count == one.event
 
 
+def test_what_one_side_left_of_a_turn_is_not_gone_on_with_by_the_other(world: World) -> None:
+    talks = make_conversations(3, 4, actor=world.actor)
+    recall, select = Recall(talks), Select(talks)
+    for plan in (recall, recall, select):
+        step = plan.next_step()
+        assert step is not None
+        plan.note(step, None)
+    assert [len(talks.idle), len(talks.recalled), len(talks.selected)] == [1, 1, 1]
+    assert recall.next_step() is not None
+    assert [len(talks.idle), len(talks.recalled), len(talks.selected)] == [3, 0, 0]
+
+
 def test_reads_are_replayed_for_the_memory_asked_for(
     bare: psycopg.Connection, statements: dict[str, list[Statement]], target: Target
 ) -> None:

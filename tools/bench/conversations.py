@@ -47,6 +47,14 @@ class Conversations:
     recalled: list[Conversation] = field(default_factory=list)
     selected: list[Conversation] = field(default_factory=list)
     turns: "itertools.count[int]" = field(default_factory=itertools.count)
+    is_recalling: bool = False
+
+    def begin_recall(self) -> None:
+        """What time was too short for is left: the other side of the bench must not go on with it."""
+        if not self.is_recalling:
+            self.idle += self.recalled + self.selected
+            self.recalled, self.selected = [], []
+        self.is_recalling = True
 
 
 class Recall:
@@ -54,6 +62,7 @@ class Recall:
         self.conversations = conversations
 
     def next_step(self) -> Step | None:
+        self.conversations.begin_recall()
         if not self.conversations.idle:
             return None
         one = self.conversations.idle[0]
@@ -83,10 +92,15 @@ class Select:
         self.conversations = conversations
 
     def next_step(self) -> Step | None:
+        self.conversations.is_recalling = False
         if not self.conversations.recalled:
             return None
         one = self.conversations.recalled[0]
-        values = {"session_id": one.session_id, "request_id": one.request_id}
+        values = {
+            "session_id": one.session_id,
+            "request_id": one.request_id,
+            "resource_id": self.conversations.resource_id,
+        }
         return Step("PUT", f"{one.request_url}/selection", {"use": [self.conversations.resource_id]}, values)
 
     def note(self, step: Step, answer: Any) -> None:
