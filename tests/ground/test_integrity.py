@@ -395,7 +395,7 @@ def no_owner(house: House) -> list[str]:
 
 
 def change(house: House, statement: str, *values: Any) -> None:
-    """One statement that no rule of the database may stop, on what the desk has."""
+    """One statement that no rule of the database may stop, on what the desk's project has: other tests leave things too."""
     tables = (
         "memoryhub_session", "providers_binding", "providers_resource", "providers_pinneddeployment", "stores_attachment",
         "providers_projection",
@@ -403,7 +403,7 @@ def change(house: House, statement: str, *values: Any) -> None:
     assert house.desk
     for table in tables:
         drop_links(table)
-    run_sql(statement, list(values))
+    run_sql(f"{statement} WHERE project_id = %s", [*values, house.tenant.project.id])
 
 
 @breaks("version_redaction")
@@ -457,7 +457,7 @@ def nothing_in_force(house: House) -> list[str]:
 @breaks("resource_store")
 def store_of_another_resource(house: House) -> list[str]:
     change(house, "UPDATE providers_resource SET store_id = NULL")
-    [(key,)] = run_sql("SELECT id FROM providers_resource")
+    [(key,)] = run_sql("SELECT id FROM providers_resource WHERE project_id = %s", [house.tenant.project.id])
     return [ids.to_wire(ids.RESOURCE, key)]
 
 
