@@ -1,4 +1,4 @@
-"""What people call an actor: the name of a person or of an API key. Addresses are never shown."""
+"""What people call an actor: the name of a person or of an API key, the title of a session. Addresses are never shown."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -7,18 +7,21 @@ from django.db.models import Q
 
 from memoryhub import ids
 from memoryhub.actors import Actor
-from memoryhub.models import ApiKey, User
+from memoryhub.models import ApiKey, Session, User
 
 FOUND_MAX = 100
+UNTITLED = "a session without a title"
 
 
 def name_actors(actor_ids: Iterable[str], *, actor: Actor) -> dict[str, str]:
-    """Wire id -> name, of those that have one: two queries, however many there are."""
+    """Wire id -> name, of those that have one: three queries at most, however many there are."""
     wanted = set(actor_ids)
     people = User.objects.filter(id__in=_keys(ids.USER, wanted), memberships__project_id=actor.project_id)
     api_keys = ApiKey.objects.filter(project_id=actor.project_id, id__in=_keys(ids.API_KEY, wanted))
     named = {user.wire_id: user.name for user in people.only("id", "name")}
     named |= {key.wire_id: key.name for key in api_keys.only("id", "name")}
+    sessions = Session.objects.filter(project_id=actor.project_id, id__in=_keys(ids.SESSION, wanted))
+    named |= {session.wire_id: session.title or UNTITLED for session in sessions.only("id", "title")}
     return {wire_id: name for wire_id, name in named.items() if name}
 
 

@@ -16,3 +16,17 @@ class NameForm(ShapedForm):
             attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
         ),
     )
+
+
+class DeletionForm(forms.Form):
+    """`name`: of what is deleted, typed once more."""
+
+    name = forms.CharField(
+        label="Its name",
+        help_text="Type it to show that you mean this one.",
+        max_length=255,
+        error_messages={"required": "Type the name."},
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )

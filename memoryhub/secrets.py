@@ -3,6 +3,9 @@
 Source: contract of document and HTTP memory, section 2.5. A secret of an agent wins over that of the environment.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from django.conf import settings
@@ -15,8 +18,8 @@ from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
 from memoryhub.encryption import key_name, open_seal, seal
-from memoryhub.errors import InvalidRequest, NotFound, Unavailable
-from memoryhub.models import Environment, Secret
+from memoryhub.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from memoryhub.models import AuditEvent, Environment, Secret
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 
@@ -31,15 +34,27 @@ def visible_secrets(actor: Actor) -> QuerySet[Secret]:
 
 @atomic(durable=True)
 def put_secret(
-    *, environment: str | None, name: str, agent_id: str, value: str, allowed_origins: list[str], actor: Actor
+    *,
+    environment: str | None,
+    name: str,
+    agent_id: str,
+    value: str,
+    allowed_origins: list[str],
+    expected_changed_at: datetime | Literal["never"] | None = None,
+    actor: Actor,
 ) -> Secret:
-    """Make the secret, or replace its value and origins. Raises: NotFound, InvalidRequest, Unavailable without a key."""
+    """Make the secret, or replace its value and origins. `expected_changed_at`: of the secret that is replaced; `never`
+    for a new one.
+
+    Raises: NotFound, InvalidRequest, Unavailable without a key; Conflict when it is not as expected.
+    """
     environment_id = tenancy.choose_environment(environment, actor=actor)
     _require_key()
     # Two that meet at the quota or at the name wait for each other.
     Environment.objects.select_for_update(no_key=True).get(id=environment_id)
     held = Secret.objects.filter(environment_id=environment_id)
     secret = find_row(held.filter(agent_id=agent_id, name=name))
+    _require_expected(secret, expected_changed_at)
     is_new = secret is None
     if secret is None:
         _require_room(held)
@@ -56,6 +71,19 @@ def put_secret(
     action = AuditAction.SECRET_CREATED if is_new else AuditAction.SECRET_CHANGED
     audit.record(action, secret.wire_id, environment_id=environment_id, details={"name": name}, actor=actor)
     return secret
+
+
+def _require_expected(secret: Secret | None, expected_changed_at: datetime | Literal["never"] | None) -> None:
+    if expected_changed_at is None:
+        return
+    if secret is not None and expected_changed_at == "never":
+        raise Conflict(
+            "There is a secret of this name already: replace its value.", error_code="secret_exists"
+        )
+    if secret is None and expected_changed_at != "never":
+        raise NotFound("secret")
+    if secret is not None and secret.changed_at != expected_changed_at:
+        raise Conflict("Somebody else replaced the secret since it was read.", error_code="secret_changed")
 
 
 def _require_key() -> None:
@@ -81,6 +109,16 @@ def list_secrets(page: ListRequest, *, environment: str | None, actor: Actor) ->
         secrets = secrets.filter(id__lt=UUID(hex=position[0]))
     rows = list(secrets.order_by("-id")[: page.limit + 1])
     return cut_page(rows, page, lambda secret: [secret.id.hex])
+
+
+def list_writers(secrets: Sequence[Secret]) -> dict[UUID, str]:
+    """Who gave each its value, by the secret's id, as the audit trail has it."""
+    wire_ids = {secret.wire_id: secret.id for secret in secrets}
+    written = AuditEvent.objects.filter(
+        subject_id__in=wire_ids, action__in=[AuditAction.SECRET_CREATED, AuditAction.SECRET_CHANGED]
+    )
+    newest = written.order_by("subject_id", "-number").distinct("subject_id")
+    return {wire_ids[one.subject_id]: one.actor_id for one in newest}
 
 
 def get_secret(secret_id: str, *, actor: Actor) -> Secret:

@@ -50,6 +50,11 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     return value
 
 
+def json_text(value: Any) -> str:
+    """A value of JSON for people to read and to copy."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
 def _nesting(raw: bytes) -> int:
     """The deepest nesting, without recursion: the parser would recurse first."""
     if raw.count(b"[") + raw.count(b"{") <= NESTING_MAX:

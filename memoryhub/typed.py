@@ -5,7 +5,18 @@ from django.http import HttpRequest, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 
 # Fields of the console's forms that hold what takes a while to type, and never a secret.
-LABELS = {"path": "Path", "name": "Name", "description": "Description", "reason": "Reason", "content": "Text"}
+LABELS = {
+    "path": "Path",
+    "name": "Name",
+    "title": "Title",
+    "summary": "Summary",
+    "description": "Description",
+    "reason": "Reason",
+    "content": "Text",
+    "manifest": "Manifest",
+    "tools": "Tools",
+    "input": "Input",
+}
 UNREADABLE = (RequestDataTooBig, TooManyFieldsSent, UnreadablePostError, MultiPartParserError)
 
 

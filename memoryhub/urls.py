@@ -13,6 +13,7 @@ urlpatterns = [
     path("openapi.yaml", status_api.openapi_yaml),
     path("", include("memoryhub.console_urls")),
     path("p/<str:project_id>/<str:environment>/", include("stores.console_urls")),
+    path("p/<str:project_id>/<str:environment>/", include("providers.console_urls")),
     path("", include("memoryhub.ground_urls")),
     path("", include("memoryhub.audit_urls")),
 ]

@@ -10,10 +10,20 @@ class ProvidersConfig(AppConfig):
         from memoryhub.deletions import register_remote
         from memoryhub.erasure import register_copies
         from memoryhub.integrity import register_invariants
+        from memoryhub.rooms import Panel, Room, register_room
+        from memoryhub.subjects import register_subjects
         from providers.copies import erase_copies
+        from providers.holdings import read_panel
         from providers.integrity import INVARIANTS
         from providers.remote import list_remote
+        from providers.subjects import SUBJECTS
 
         register_copies(erase_copies)
         register_remote(list_remote)
         register_invariants(INVARIANTS)
+        for prefix, find in SUBJECTS.items():
+            register_subjects(prefix, find)
+        panel = Panel("providers/panel.html", read_panel)
+        register_room(Room("Resources", "resources", "memory_resources.list", panel=panel))
+        register_room(Room("Sessions", "sessions", "sessions.list"))
+        register_room(Room("Secrets", "secrets", "secrets.list", group="administration"))

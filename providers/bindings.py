@@ -82,16 +82,24 @@ def add_bindings(
 
     Raises: InvalidRequest (`invalid_memory_binding`, `memory_tool_conflict`, `http_memory_unavailable`).
     """
-    resources = _find_resources(session.environment_id, wanted, manifest)
+    resources = check_bindings(session.environment_id, wanted, manifest)
+    return Binding.objects.bulk_create(
+        _binding(session, one, resources[one.resource_id], actor) for one in wanted
+    )
+
+
+def check_bindings(
+    environment_id: UUID, wanted: Sequence[WantedBinding], manifest: Manifest
+) -> dict[str, Resource]:
+    """The bound resources by id. Raises: InvalidRequest (`invalid_memory_binding`, `memory_tool_conflict`)."""
+    resources = _find_resources(environment_id, wanted, manifest)
     _require_documents(wanted, resources)
     collision = find_collision(
         (manifest.resources[one.resource_id] for one in wanted), manifest.ordinary_tools
     )
     if collision is not None:
         raise InvalidRequest(f"memory: {collision}", error_code="memory_tool_conflict")
-    return Binding.objects.bulk_create(
-        _binding(session, one, resources[one.resource_id], actor) for one in wanted
-    )
+    return resources
 
 
 def _find_resources(
@@ -133,13 +141,19 @@ def _binding(session: Session, wanted: WantedBinding, resource: Resource, actor:
     if wanted.scope == "namespace":
         _require_http_memory(actor)
         namespace = namespaces.open_namespace(resource, wanted.target_id)
+    binding = draft_binding(session, wanted, resource)
+    binding.namespace = namespace
+    return binding
+
+
+def draft_binding(session: Session, wanted: WantedBinding, resource: Resource) -> Binding:
+    """Not saved, and without its namespace."""
     return Binding(
         project_id=session.project_id,
         session=session,
         resource=resource,
         scope=wanted.scope,
         target_id=wanted.target_id,
-        namespace=namespace,
         access=wanted.access,
     )
 

@@ -3,14 +3,16 @@ the declaration of one resource by itself.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Count
 from django.db.transaction import atomic
 
 from memoryhub import tenancy
 from memoryhub.actors import Actor
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from providers.declarations import parse_manifest
@@ -75,16 +77,19 @@ def declare_resource(
     resource: Any,
     connection: Any | None,
     acknowledge_endpoint_change: bool,
+    expected_updated_at: datetime | None = None,
     actor: Actor,
 ) -> DeclaredResource:
     """Declare one resource without a manifest: the default agent gets a deployment that has it too, promoted at once.
 
-    Raises: NotFound, InvalidRequest, Conflict.
+    Raises: NotFound, InvalidRequest, Conflict, also when the resource changed after `expected_updated_at`.
     """
     environment_id = tenancy.choose_environment(environment, actor=actor)
     Environment.objects.select_for_update(no_key=True).get(id=environment_id)
     manifest = parse_manifest(_extended(find_active(environment_id, DEFAULT_AGENT), resource, connection))
     id_ = resource["id"].strip()
+    if expected_updated_at is not None:
+        _require_unchanged(environment_id, id_, expected_updated_at)
     acknowledged = [id_] if acknowledge_endpoint_change else []
     changed = write_resources(manifest, environment_id, acknowledged, actor)
     active = find_active(environment_id, DEFAULT_AGENT)
@@ -92,6 +97,14 @@ def declare_resource(
         set_active(add_deployment(DEFAULT_AGENT, manifest, actor), environment_id, changed, actor)
     made = Resource.objects.select_related("store").get(environment_id=environment_id, resource_id=id_)
     return describe_resource(made)
+
+
+def _require_unchanged(environment_id: UUID, resource_id: str, expected_updated_at: datetime) -> None:
+    held = Resource.objects.filter(environment_id=environment_id, resource_id=resource_id)
+    if not held.filter(updated_at=expected_updated_at).exists():
+        raise Conflict(
+            "Somebody else changed the declaration since it was read.", error_code="resource_changed"
+        )
 
 
 def _extended(active: Deployment | None, resource: Any, connection: Any | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Source: contract, section 6. A recall that failed leaves nothing accepted, and nothing may be inferred on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
 from providers import deployments
 from providers.bindings import list_bindings
+from providers.declarations import Manifest
 from providers.models import Binding, ModelRequest, Projection
 from providers.offers import BoundResource, OfferedTool, offer_tools
 from providers.recall import Recalled, recall_documents
@@ -84,7 +86,7 @@ def _accept(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
         return Accepted(request, _kept(request), is_new=False)
     sessions.require_live(session)
     recalled = recall_documents(session, live_bindings(session))
-    projections = Projection.objects.bulk_create(_projection(request, one) for one in recalled)
+    projections = Projection.objects.bulk_create(draft_projection(request, one) for one in recalled)
     request.state, request.accepted_at, request.input_text = ACCEPTED, ClockTimestamp(), None
     request.save(update_fields=["state", "accepted_at", "input_text"])
     sizes = {one.resource_id: len(one.text.encode()) for one in recalled}
@@ -97,7 +99,8 @@ def live_bindings(session: Session) -> list[Binding]:
     return [one for one in list_bindings(session) if one.revoked_at is None]
 
 
-def _projection(request: ModelRequest, recalled: Recalled) -> Projection:
+def draft_projection(request: ModelRequest, recalled: Recalled) -> Projection:
+    """Not saved."""
     return Projection(
         project_id=request.project_id,
         model_request=request,
@@ -205,10 +208,14 @@ def bound_resources(session: Session) -> list[BoundResource]:
     deployment = find_deployment(session)
     if deployment is None:
         return []
-    declared = deployments.manifest_of(deployment).resources
+    return declared_bindings(deployments.manifest_of(deployment), list_bindings(session))
+
+
+def declared_bindings(manifest: Manifest, bindings: Sequence[Binding]) -> list[BoundResource]:
+    """What bindings offer, as the manifest declares it."""
     return [
-        BoundResource(declared[one.resource.resource_id], one.scope, one.access == "read-write")
-        for one in list_bindings(session)
+        BoundResource(manifest.resources[one.resource.resource_id], one.scope, one.access == "read-write")
+        for one in bindings
     ]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -22,12 +21,12 @@ from providers import deployments, documents
 from providers.bindings import WantedBinding, add_bindings, list_bindings
 from providers.declarations import Manifest
 from providers.models import Binding, Deployment, PinnedDeployment
-from stores.attachments import WantedStore, attach_stores, list_attachments
+from stores.attachments import WantedStore, attach_stores, find_holders, list_attachments
 from stores.memory_stores import get_store
 from stores.models import Attachment, Memory
 
 DEFAULT_ENVIRONMENT = "production"  # contract: section 4, of a bare agent id
-_NO_DEPLOYMENT = Manifest({}, {}, ())
+NO_DEPLOYMENT = Manifest({}, {}, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,8 @@ def create_session(wanted: WantedSession, *, idempotency_key: str | None, actor:
 
 @atomic(durable=True)
 def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: Actor) -> Opened:
-    environment_id, agent_id = _choose_place(wanted, actor)
-    deployment = _choose_deployment(wanted, environment_id, agent_id, actor)
+    environment_id, agent_id = choose_place(wanted, actor)
+    deployment = choose_deployment(wanted, environment_id, agent_id, actor)
     request_sha256 = _request_sha256(wanted, environment_id, deployment)
     if idempotency_key is not None:
         existing = _find_by_key(idempotency_key, environment_id, actor)
@@ -103,7 +102,7 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
         created_by_id=actor.actor_id,
     )
     session.save(force_insert=True)
-    manifest = _NO_DEPLOYMENT
+    manifest = NO_DEPLOYMENT
     if deployment is not None:
         PinnedDeployment.objects.create(session=session, project_id=actor.project_id, deployment=deployment)
         manifest = deployments.manifest_of(deployment)
@@ -189,7 +188,7 @@ def _make_document(
     return True
 
 
-def _choose_place(wanted: WantedSession, actor: Actor) -> tuple[UUID, str | None]:
+def choose_place(wanted: WantedSession, actor: Actor) -> tuple[UUID, str | None]:
     """(environment, agent id). An alias names the environment; so does `environment`; they must agree."""
     if wanted.agent is None:
         return tenancy.choose_environment(wanted.environment, actor=actor), None
@@ -204,7 +203,7 @@ def _choose_place(wanted: WantedSession, actor: Actor) -> tuple[UUID, str | None
     return environment_id, agent_id
 
 
-def _choose_deployment(
+def choose_deployment(
     wanted: WantedSession, environment_id: UUID, agent_id: str | None, actor: Actor
 ) -> Deployment | None:
     if wanted.deployment_id is not None:
@@ -306,13 +305,8 @@ def list_sessions(
     """Newest first; with `memory_store_id` those that hold that store. Raises: NotFound, InvalidRequest."""
     shown = sessions.visible_sessions(actor)
     if memory_store_id is not None:
-        shown = shown.filter(id__in=_holders(memory_store_id, actor))
+        shown = shown.filter(id__in=find_holders(get_store(memory_store_id, actor=actor)))
     return sessions.cut_sessions(shown, page, environment=environment, is_live=is_live, actor=actor)
-
-
-def _holders(memory_store_id: str, actor: Actor) -> Any:
-    store = get_store(memory_store_id, actor=actor)
-    return Attachment.objects.filter(store_id=store.id).values("session_id")
 
 
 @atomic(durable=True)

@@ -4,8 +4,11 @@ Source: contract stores, sections 3.5, 6 and 7.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models.query import QuerySet
 
 from memoryhub import ids
 from memoryhub.actors import Actor
@@ -13,13 +16,15 @@ from memoryhub.digests import canonical_json
 from memoryhub.errors import InvalidRequest, NotFound
 from memoryhub.models import Session
 from stores.limits import STORES_PER_SESSION_MAX
-from stores.memory_stores import share_store
+from stores.memory_stores import get_store, share_store
 from stores.models import Attachment, MemoryStore
 
 MOUNTS_ROOT = "/mnt/memory"
 SLUG_BYTES_MAX = 255  # contract: 3.5
 _NOT_PLAIN = re.compile(r"[^a-z0-9]+", re.ASCII)
 _SLUG_ID_DIGITS = 8
+
+type FindStore = Callable[[str, Actor], MemoryStore]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,27 @@ def attach_stores(session: Session, wanted: Sequence[WantedStore], *, actor: Act
 
     Raises: InvalidRequest, also for a store that the actor may not see or that is in another environment.
     """
+    return Attachment.objects.bulk_create(_draft(session, wanted, share_store, actor))
+
+
+def draft_attachments(session: Session, wanted: Sequence[WantedStore], *, actor: Actor) -> list[Attachment]:
+    """The same, neither saved nor holding the stores. Raises: InvalidRequest."""
+    return _draft(session, wanted, _look_at, actor)
+
+
+def _look_at(store_id: str, actor: Actor) -> MemoryStore:
+    return get_store(store_id, actor=actor)
+
+
+def _draft(
+    session: Session, wanted: Sequence[WantedStore], find: FindStore, actor: Actor
+) -> list[Attachment]:
     if len(wanted) > STORES_PER_SESSION_MAX:
         raise InvalidRequest(
             f"resources: {len(wanted)} stores are named; a session has at most {STORES_PER_SESSION_MAX}."
         )
     held = {
-        one.store_id: _hold(session, one.store_id, actor)
+        one.store_id: _find(session, one.store_id, find, actor)
         for one in sorted(wanted, key=lambda one: one.store_id)
     }
     attached: list[Attachment] = []
@@ -53,12 +73,12 @@ def attach_stores(session: Session, wanted: Sequence[WantedStore], *, actor: Act
         attachment = _attachment(session, held[one.store_id], one, position)
         _require_apart(attachment, attached)
         attached.append(attachment)
-    return Attachment.objects.bulk_create(attached)
+    return attached
 
 
-def _hold(session: Session, store_id: str, actor: Actor) -> MemoryStore:
+def _find(session: Session, store_id: str, find: FindStore, actor: Actor) -> MemoryStore:
     try:
-        store = share_store(store_id, actor)
+        store = find(store_id, actor)
     except NotFound as error:
         raise _unknown() from error
     if store.environment_id != session.environment_id:
@@ -139,3 +159,8 @@ def _context_line(attachment: Attachment) -> str:
     del facts["type"]
     # "<" is spelled out, so that no name can end the block.
     return canonical_json(facts).decode().replace("<", "\\u003c")
+
+
+def find_holders(store: MemoryStore) -> QuerySet[Attachment, UUID]:
+    """The ids of the sessions that hold a store."""
+    return Attachment.objects.filter(store_id=store.id).values_list("session_id", flat=True)

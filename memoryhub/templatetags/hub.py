@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from memoryhub import clock, ids, unseen
 from memoryhub.docs_pages import DocsPage
 from memoryhub.markdown import render_foreign
+from memoryhub.strict_json import json_text
 from memoryhub.themes import chosen_theme
 
 register = template.Library()
@@ -29,6 +30,8 @@ _SPANS = (
     (3_600, 3_600, "hour"),
     (60, 60, "minute"),
 )
+# What stands before the name of an actor that is no person.
+_KINDS = {ids.API_KEY: "the key ", ids.SESSION: "a model in "}
 
 
 @register.simple_tag
@@ -119,13 +122,33 @@ def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
     """An actor by name, with the id on hover; by its id when it has no name."""
     if wire_id not in names:
         return short_id(wire_id)
-    kind = "the key " if wire_id.startswith(f"{ids.API_KEY}_") else ""
+    kind = _KINDS.get(wire_id.partition("_")[0], "")
     return format_html('{}<bdi title="{}">{}</bdi>', kind, wire_id, visible(names[wire_id]))
 
 
 @register.filter
 def size(size_bytes: int) -> str:
     return filesizeformat(size_bytes).replace("\xa0", " ")
+
+
+@register.filter
+def size_of_text(text: str) -> str:
+    return size(len(text.encode()))
+
+
+@register.simple_tag
+def took(began: datetime, ended: datetime) -> str:
+    return f"{(ended - began).total_seconds() * 1000:,.0f} ms"
+
+
+@register.filter
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+@register.filter(name="json_text")
+def as_json_text(value: Any) -> str:
+    return json_text(value)
 
 
 @register.simple_tag(takes_context=True)

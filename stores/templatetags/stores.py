@@ -14,6 +14,7 @@ STORE_TABS = (
     ("History", "store-history", "memory_versions.list"),
     ("As it was", "as-it-was", "memory_stores.snapshot"),
     ("Find in history", "find-in-store", "memory_versions.search"),
+    ("Sessions", "store-sessions", "sessions.list"),
     ("Settings", "store-settings", "memory_stores.update"),
 )
 

@@ -29,6 +29,9 @@ OPEN_ROUTES = {
 ENVIRONMENT = "/p/{project_id}/{environment}"
 STORE = ENVIRONMENT + "/stores/{store_id}"
 JOB = ENVIRONMENT + "/work/{job_id}"
+RESOURCE = ENVIRONMENT + "/resources/{resource_id}"
+DOCUMENT = RESOURCE + "/documents/{document_id}"
+SESSION = ENVIRONMENT + "/sessions/{session_id}"
 CONSOLE_ROUTES = {
     "/",
     "/start",
@@ -99,6 +102,37 @@ CONSOLE_ROUTES = {
     STORE + "/memories/{memory_id}/history",
     STORE + "/memories/{memory_id}/freeze",
     STORE + "/memories/{memory_id}/unfreeze",
+    ENVIRONMENT + "/settings/environments/{other_id}/delete",
+    f"{ENVIRONMENT}/settings/delete",
+    f"{ENVIRONMENT}/resources",
+    f"{ENVIRONMENT}/declare",
+    RESOURCE,
+    f"{RESOURCE}/declaration",
+    f"{RESOURCE}/export",
+    f"{RESOURCE}/new-document",
+    DOCUMENT,
+    f"{DOCUMENT}/edit",
+    f"{DOCUMENT}/title",
+    f"{DOCUMENT}/freeze",
+    f"{DOCUMENT}/unfreeze",
+    f"{DOCUMENT}/delete",
+    f"{ENVIRONMENT}/try",
+    f"{ENVIRONMENT}/deployments",
+    f"{ENVIRONMENT}/deployments/new",
+    ENVIRONMENT + "/deployments/{deployment_id}",
+    ENVIRONMENT + "/deployments/{deployment_id}/promote",
+    f"{ENVIRONMENT}/secrets",
+    f"{ENVIRONMENT}/secrets/new",
+    ENVIRONMENT + "/secrets/{secret_id}",
+    ENVIRONMENT + "/secrets/{secret_id}/delete",
+    f"{ENVIRONMENT}/sessions",
+    SESSION,
+    f"{SESSION}/events",
+    SESSION + "/requests/{request_id}",
+    f"{SESSION}/end",
+    f"{SESSION}/delete",
+    SESSION + "/bindings/{resource_id}/revoke",
+    f"{STORE}/sessions",
 }
 
 
@@ -175,6 +209,12 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
             invitation_id="inv_any",
             session_key="any",
             other_id="env_any",
+            resource_id="any",
+            document_id="any",
+            deployment_id="dep_any",
+            secret_id="secret_any",
+            session_id="sesn_any",
+            request_id="mrq_any",
         )
     )
     assert answer.status_code in (302, 405), answer.status_code

@@ -25,6 +25,8 @@ QUERIES = {
     "as-it-was": ["at={now}"],
     "audit": ["subject_id={memory_id}", "action=api_key.revoked"],
     "compare": ["after={version_id}"],
+    "sessions": ["state=ended", "resource=none"],
+    "session-events": ["after=3"],
     "store": ["q=forklift", "q=nothing+of+this+kind", "directory=/customers/acme-boatyard/"],
 }
 # The same page for another thing: each parameter that is named takes each of its ids.
@@ -34,6 +36,11 @@ ALL_OF = {
     "store": ["store_id"],
     "memory": ["memory_id"],
     "version": ["version_id"],
+    "resource": ["resource_id"],
+    "document": ["document_id"],
+    "deployment": ["deployment_id"],
+    "session": ["session_id"],
+    "model-request": ["request_id"],
 }
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -43,6 +50,7 @@ SENT: dict[str, dict[str, str]] = {
     "find-text": {"sought-contains": "{sought}"},
     "find-in-store": {"sought-contains": "nothing of this kind"},
     "redact-text": {"sought-contains": "{sought}"},
+    "try-memory": {"input": "What did we agree with the boatyard?"},
 }
 PRESSED = {"redact-text": "Redact everywhere…"}
 

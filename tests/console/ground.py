@@ -17,6 +17,8 @@ SEEDS: dict[str, Callable[[Plot], str]] = {
     "environment": lambda plot: plot.environment.name,
     "other_id": lambda plot: plot.environment.wire_id,
     "job_id": lambda plot: plot.job_id,
+    "resource_id": lambda plot: plot.resource_id,
+    "document_id": lambda plot: plot.canary,
 }
 # What a page needs behind its URL, by the end of its route.
 QUERIES: dict[str, Callable[[Plot], str]] = {

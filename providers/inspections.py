@@ -1,0 +1,50 @@
+"""What an owner looks at: a model request with all that was given and called, as far as it is not erased."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from memoryhub import sessions
+from memoryhub.actors import Actor
+from memoryhub.models import Session
+from memoryhub.pagination import ListRequest, Page, cut_page
+from providers import model_requests
+from providers.models import ModelRequest, Projection, ToolCall
+from providers.offers import OfferedTool
+
+COUNTED_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """`tools`: what the model was offered, empty before the render has selected. `calls`: as they came."""
+
+    session: Session
+    request: ModelRequest
+    projections: list[Projection]
+    tools: list[OfferedTool]
+    calls: Page[ToolCall]
+
+
+def inspect_request(session_id: str, request_id: str, page: ListRequest, *, actor: Actor) -> Inspected:
+    """With projections and calls whose text was erased. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    session = sessions.get_session(session_id, actor=actor)
+    request = model_requests.find_request(session, request_id)
+    projections = Projection.objects.filter(model_request_id=request.id).order_by("resource_id")
+    tools = model_requests.offered_tools(session, request)
+    return Inspected(session, request, list(projections), list(tools.values()), _cut_calls(request, page))
+
+
+def _cut_calls(request: ModelRequest, page: ListRequest) -> Page[ToolCall]:
+    calls = ToolCall.objects.filter(model_request_id=request.id)
+    position = page.position()
+    if position is not None:
+        calls = calls.filter(id__gt=UUID(hex=position[0]))
+    rows = list(calls.order_by("id")[: page.limit + 1])
+    return cut_page(rows, page, lambda call: [call.id.hex])
+
+
+def count_requests(session: Session) -> dict[str, int]:
+    """`{"requests_count", "calls_count"}`, COUNTED_MAX at most."""
+    requests = ModelRequest.objects.filter(session_id=session.id)
+    calls = ToolCall.objects.filter(model_request__session_id=session.id)
+    return {"requests_count": requests[:COUNTED_MAX].count(), "calls_count": calls[:COUNTED_MAX].count()}
