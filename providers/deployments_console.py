@@ -1,4 +1,7 @@
-"""The pages of deployments: what each agent's builds declare, and which one an environment runs."""
+"""The pages of deployments: what each agent's builds declare, and which one an environment runs.
+
+A deployment belongs to the project and is promoted into an environment, so these pages show those of the whole project.
+"""
 
 from typing import Any
 
@@ -22,7 +25,7 @@ CREATE_EXAMPLE = """curl {url}/v1/deployments \\
   -d '{{"agent_id": "triage", "manifest": {{"memory": [{{"id": "playbook", "description": "How this team works."}}]}}}}'"""
 
 
-@page("deployments.list")
+@page("deployments.list", of_project=True)
 @require_safe
 def deployments(request: PageRequest, *, actor: Actor) -> HttpResponse:
     """With those in force marked."""
@@ -44,7 +47,7 @@ def _in_force(request: PageRequest) -> dict[Any, Any]:
     return {one.deployment_id: one for one in active}
 
 
-@page("deployments.get")
+@page("deployments.get", of_project=True)
 @require_safe
 def deployment(request: PageRequest, deployment_id: str, *, actor: Actor) -> HttpResponse:
     shown = builds.get_deployment(deployment_id, actor=actor)
@@ -54,7 +57,7 @@ def deployment(request: PageRequest, deployment_id: str, *, actor: Actor) -> Htt
     return render(request, "providers/deployment.html", facts)
 
 
-@page("deployments.create")
+@page("deployments.create", of_project=True)
 def create_deployment(request: PageRequest, *, actor: Actor) -> HttpResponse:
     form = DeploymentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -68,7 +71,7 @@ def create_deployment(request: PageRequest, *, actor: Actor) -> HttpResponse:
     return render(request, "providers/create_deployment.html", {"form": form}, status=form_status(request))
 
 
-@page("deployments.promote")
+@page("deployments.promote", of_project=True)
 def promote_deployment(request: PageRequest, deployment_id: str, *, actor: Actor) -> HttpResponse:
     """Asks first. What moves to another endpoint is named, and needs a tick of its own."""
     shown = builds.get_deployment(deployment_id, actor=actor)
@@ -77,7 +80,7 @@ def promote_deployment(request: PageRequest, deployment_id: str, *, actor: Actor
         try:
             builds.promote_deployment(
                 deployment_id,
-                environment=None,
+                environment=request.place.environment.name,
                 acknowledged_endpoints=request.POST.getlist("acknowledged"),
                 actor=actor,
             )

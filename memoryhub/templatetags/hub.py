@@ -137,8 +137,10 @@ def size_of_text(text: str) -> str:
 
 
 @register.simple_tag
-def took(began: datetime, ended: datetime) -> str:
-    return f"{(ended - began).total_seconds() * 1000:,.0f} ms"
+def took(began: datetime, ended: datetime | None) -> str:
+    """In milliseconds; empty for what took none, or has not ended."""
+    milliseconds = round((ended - began).total_seconds() * 1000) if ended else 0
+    return f"{milliseconds:,} ms" if milliseconds > 0 else ""
 
 
 @register.filter

@@ -91,10 +91,10 @@ def make_example(tag: str, *, at: At = now) -> Example:
     _write_code(example, cast)
     _end_stores(example, cast)
     _let_in(example, tag, cast)
+    remember_in_sessions(example.ids, cast.maya, cast.tomas, cast.add)
     cast.carry_out(at)
     _note_rest(example)
     do_long_work(project, owner, example.ids, at)
-    remember_in_sessions(example.ids, cast.maya, cast.tomas, at)
     return example
 
 

@@ -1,7 +1,6 @@
 """Declared memory of the example project: documents that models read and save, sessions in each state, a secret."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from django.conf import settings
@@ -28,24 +27,29 @@ RETURNS = """# Returns
 - 30 days, unused, with the packing list.
 - Engines go back to the maker, never to us.
 """
-type At = Callable[[float], AbstractContextManager[None]]
+type Add = Callable[..., None]
 
 
-def remember_in_sessions(known: dict[str, list[str]], maya: Actor, tomas: Actor, at: At) -> None:
-    """`known`: the ids of the example, to which these are added; the fullest first."""
-    with at(9):
-        _declare(known, maya)
-    with at(8):
-        _write_documents(known, maya)
-    with at(0.5):
-        _talk(known, tomas)
-    with at(0.3):
-        documents_ = documents.get_document(ENVIRONMENT, PLAYBOOK, "returns", actor=maya)
-        documents.change_card(
-            ENVIRONMENT, PLAYBOOK, "returns", title=None, agent_writes=False,
-            expected_revision=documents_.revision, actor=maya,
-        )  # fmt: skip
-        _talk_briefly(known, tomas)
+def remember_in_sessions(known: dict[str, list[str]], maya: Actor, tomas: Actor, add: Add) -> None:
+    """`known`: the ids of the example, to which these are added; the fullest first. `add(days, verb, …)` notes a step."""
+    add(9, _declare, known, maya)
+    add(8, _write_documents, known, maya)
+    add(0.5, _talk, known, tomas)
+    add(0.3, _freeze, maya)
+    add(0.28, _talk_briefly, known, tomas)
+
+
+def _freeze(actor: Actor) -> None:
+    shown = documents.get_document(ENVIRONMENT, PLAYBOOK, "returns", actor=actor)
+    documents.change_card(
+        ENVIRONMENT,
+        PLAYBOOK,
+        "returns",
+        title=None,
+        agent_writes=False,
+        expected_revision=shown.revision,
+        actor=actor,
+    )
 
 
 def _declare(known: dict[str, list[str]], actor: Actor) -> None:
