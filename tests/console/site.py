@@ -15,7 +15,7 @@ from tests.world import Tenant
 # What differs between two answers to the same question: the request's id, and the mask of the form's token.
 _OF_THIS_ANSWER = re.compile(rb'req_[0-9a-f]{32}|name="csrfmiddlewaretoken" value="[^"]+"')
 
-_INPUT = re.compile(r'<input type="(?:hidden|text)" name="(\w+)"(?: value="([^"]*)")?')
+_INPUT = re.compile(r'<input type="(?:hidden|text|number)" name="(\w+)"(?: value="([^"]*)")?')
 _AREA = re.compile(r'<textarea name="(\w+)"[^>]*>\r?\n?(.*?)</textarea>', re.DOTALL)
 
 

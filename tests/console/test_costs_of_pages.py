@@ -1,4 +1,4 @@
-"""Every page costs as much over 2,000 memories and 500 versions as over some: as many queries, and about the time."""
+"""Every page costs as much over 2,000 memories, 500 versions and 500 sessions as over some: as many queries, about the time."""
 
 import time
 from dataclasses import dataclass
@@ -10,9 +10,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from memoryhub import sessions
 from memoryhub.accounts import member_actor
+from memoryhub.actors import Actor
 from memoryhub.digests import sha256_hex
-from memoryhub.models import Membership
+from memoryhub.models import Membership, Session
+from memoryhub.session_events import append_event
+from providers import documents
+from providers.models import Binding, ModelRequest, Projection
 from stores import memories
 from stores.models import Memory, MemoryVersion
 from tests.browser.everywhere import Address, list_addresses
@@ -20,7 +25,8 @@ from tests.browser.example import Example, make_example
 from tests.stores.shelf import Shelf
 
 SOME, MANY = 25, 2_000  # more than a page of a list shows
-SOME_VERSIONS, MANY_VERSIONS = 25, 500
+SOME_VERSIONS, MANY_VERSIONS = 25, 500  # of a memory; as many sessions, model requests and events
+DOCUMENTS_MAX = 300
 REPEATS = 3
 SLOWER_MAX = 2.0
 SECONDS_OF_CHANCE = 0.15  # a machine that does much else beside
@@ -68,6 +74,50 @@ def grow(example: Example, memories_count: int, versions_count: int) -> None:
         versions.append(_copy(first, content))
     MemoryVersion.objects.bulk_create(versions)
     memories.update_memory(shelf.store_id, memory.wire_id, content="# Acme Boatyard, at last\n", actor=actor)
+    grow_sessions(example, actor, versions_count)
+    for number in range(min(versions_count, DOCUMENTS_MAX)):
+        documents.create_document(
+            "production", example.ids["resource_id"][0], f"team-{number}", title=f"Team {number}", text="Friday",
+            summary="", agent_writes=True, actor=actor,
+        )  # fmt: skip
+
+
+def grow_sessions(example: Example, actor: Actor, count: int) -> None:
+    """Sessions that bind what the first one binds, and requests and events of the first one."""
+    session = sessions.get_session(example.ids["session_id"][0], actor=actor)
+    bound = Binding.objects.get(session=session)
+    added = Session.objects.bulk_create(
+        Session(
+            project_id=session.project_id, environment_id=session.environment_id, title=f"Talk {number}",
+            request_sha256="0" * 64, created_by_type="user", created_by_id=session.created_by_id,
+        )
+        for number in range(count)
+    )  # fmt: skip
+    Binding.objects.bulk_create(
+        Binding(
+            project_id=bound.project_id, session=one, resource_id=bound.resource_id, scope=bound.scope,
+            target_id=bound.target_id, access=bound.access,
+        )
+        for one in added
+    )  # fmt: skip
+    asked = ModelRequest.objects.bulk_create(
+        ModelRequest(
+            project_id=session.project_id,
+            session=session,
+            client_request_id=f"turn {number}",
+            state="accepted",
+        )
+        for number in range(count)
+    )
+    Projection.objects.bulk_create(
+        Projection(
+            project_id=session.project_id, model_request=one, resource_id="playbook", text="Friday", sources=[],
+            writable=True,
+        )
+        for one in asked
+    )  # fmt: skip
+    for number in range(count):
+        append_event(session, "user.message", {"number": number})
 
 
 def _copy(version: MemoryVersion, content: str) -> MemoryVersion:

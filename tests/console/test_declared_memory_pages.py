@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memoryhub.models import AuditEvent
+from providers.bindings import parse_bindings
 from providers.models import Binding, Deployment, ModelRequest, Promotion, Resource
 from providers.sessions import WantedSession
 from providers.trials import tool_facts, try_memory
@@ -110,7 +111,7 @@ def test_a_change_keeps_what_the_form_does_not_show(owner: Site, desk: Desk) -> 
     declared = manifest(http_resource(), connections=[connection(headers=headers, pathPrefix="/memory")])
     call = desk.tenant.call()
     body = {"resource": declared["memory"][0], "connection": declared["connections"][0]}
-    assert call("POST", "/v1/memory_resources", body).status == 200
+    assert call("POST", "/v1/memory_resources", body).status == 201
     form = form_of(owner.get("/resources/knowledge/declaration"))
     assert form["secret"] == "OLD_TOKEN"
     assert owner.post("/resources/knowledge/declaration", form | {"secret": "NEW_TOKEN"}).status_code == 302
@@ -158,7 +159,7 @@ def test_the_declaration_is_what_the_api_takes(owner: Site, desk: Desk) -> None:
     }
     assert json.dumps(body, indent=2).replace('"', "&quot;") in shown
     before = Deployment.objects.count()
-    assert desk.tenant.call()("POST", "/v1/memory_resources", body).status == 200
+    assert desk.tenant.call()("POST", "/v1/memory_resources", body).status == 201
     assert Deployment.objects.count() == before, "the same declaration changes nothing"
 
 
@@ -305,7 +306,9 @@ def test_the_store_of_a_resource_offers_nothing_that_would_be_refused(owner: Sit
     store = Resource.objects.get().store
     memory_id = desk.get().memory.wire_id
     base = f"{owner.base}/stores/{store.wire_id}"
-    shown = "".join(text(owner.client.get(base + path)) for path in ("", "/settings", f"/memories/{memory_id}"))
+    shown = "".join(
+        text(owner.client.get(base + path)) for path in ("", "/settings", f"/memories/{memory_id}")
+    )
     for refused in ("/archive", "/delete", "/upload", f"/memories/{memory_id}/move", "/memories/new"):
         assert f'href="{base}{refused}"' not in shown
     assert f'href="{owner.base}{DOCUMENT}"' in shown
@@ -328,8 +331,7 @@ def test_a_trial_gives_what_a_model_request_gives(owner: Site, desk: Desk) -> No
         url = f"/v1/sessions/{session_id}/model-requests"
         given = call("POST", url, {"client_request_id": "r"}).body
         offered = call("PUT", f"{url}/{given['id']}/selection", {"use": ["playbook"]}).body["tools"]
-        bindings = [one for one in _wanted(memory)]
-        wanted = WantedSession(desk.environment, None, None, bindings, [], "")
+        wanted = WantedSession(desk.environment, None, None, parse_bindings(memory), [], "")
         trial = try_memory(wanted, actor=desk.actor)
         shown = {
             one.resource_id: {"text": one.text, "sources": one.sources, "writable": one.writable}
@@ -339,18 +341,17 @@ def test_a_trial_gives_what_a_model_request_gives(owner: Site, desk: Desk) -> No
         assert [tool_facts(tool) for tool in trial.tools] == offered
 
 
-def _wanted(memory: dict[str, Any]) -> Any:
-    from providers.bindings import parse_bindings
-
-    return parse_bindings(memory)
-
-
 def test_a_trial_writes_nothing_and_keeps_the_input_out_of_the_address(owner: Site, desk: Desk) -> None:
     desk.put()
     store_id = desk.tenant.call()("POST", "/v1/memory_stores", {"name": "Notes"}).body["id"]
     rows = (Binding, ModelRequest, Deployment, AuditEvent, MemoryVersion)
     before = [model.objects.count() for model in rows]
-    typed = {"input": "When?", "bind-playbook": "document:team-a", "writes-playbook": "on", "stores": store_id}
+    typed = {
+        "input": "When?",
+        "bind-playbook": "document:team-a",
+        "writes-playbook": "on",
+        "stores": store_id,
+    }
     answer = owner.post("/try", typed)
     shown = text(answer)
     assert answer.status_code == 200
