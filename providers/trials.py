@@ -58,7 +58,7 @@ def try_memory(wanted: WantedSession, *, actor: Actor) -> Trial:
     resources = check_bindings(environment_id, wanted.bindings, manifest)
     bindings = [draft_binding(session, one, resources[one.resource_id]) for one in wanted.bindings]
     request = ModelRequest(project_id=actor.project_id, session=session)
-    recalled = recall_documents(session, bindings)
+    recalled = recall_documents(session, [one for one in bindings if one.scope != "namespace"])
     offered = offer_tools(declared_bindings(manifest, bindings), resources)
     return Trial(
         system_context(attachments) or "",
