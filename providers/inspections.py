@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import F, Func, IntegerField, Prefetch
+from django.db.models.fields.json import KT
+from django.db.models.query import QuerySet
+
 from memoryhub import sessions
 from memoryhub.actors import Actor
 from memoryhub.models import Session
@@ -35,12 +39,36 @@ def inspect_request(session_id: str, request_id: str, page: ListRequest, *, acto
 
 
 def _cut_calls(request: ModelRequest, page: ListRequest) -> Page[ToolCall]:
-    calls = ToolCall.objects.filter(model_request_id=request.id)
+    calls = _said(ToolCall.objects.filter(model_request_id=request.id))
     position = page.position()
     if position is not None:
         calls = calls.filter(id__gt=UUID(hex=position[0]))
     rows = list(calls.order_by("id")[: page.limit + 1])
     return cut_page(rows, page, lambda call: [call.id.hex])
+
+
+def _said(calls: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+    """With `status` and `reason` of the outcome, None where it has none."""
+    return calls.annotate(status=KT("output__status"), reason=KT("output__reason"))
+
+
+def list_inspected(session_id: str, page: ListRequest, *, actor: Actor) -> Page[ModelRequest]:
+    """Newest first: each with the sizes of what was recalled and the outcomes of its calls, without any text.
+
+    Raises: NotFound, InvalidRequest for a foreign cursor.
+    """
+    session = sessions.get_session(session_id, actor=actor)
+    size = Func(F("text"), function="octet_length", output_field=IntegerField())
+    given = Projection.objects.defer("text", "sources").annotate(size_bytes=size).order_by("resource_id")
+    calls = _said(ToolCall.objects.defer("arguments", "output")).order_by("id")
+    held = ModelRequest.objects.filter(session_id=session.id).prefetch_related(
+        Prefetch("projections", given), Prefetch("tool_calls", calls)
+    )
+    position = page.position()
+    if position is not None:
+        held = held.filter(id__lt=UUID(hex=position[0]))
+    rows = list(held.order_by("-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda request: [request.id.hex])
 
 
 def count_requests(session: Session) -> dict[str, int]:

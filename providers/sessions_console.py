@@ -13,7 +13,7 @@ from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import InvalidRequest, NotFound
 from memoryhub.pages import PageRequest, go_to, list_request, page
-from providers import inspections, model_requests, session_overviews
+from providers import inspections, session_overviews
 from providers import sessions as verbs
 from providers.session_overviews import SessionFilters
 from stores import memory_stores
@@ -89,7 +89,7 @@ def session(request: PageRequest, session_id: str, *, actor: Actor) -> HttpRespo
         "details": details,
         "session": details.session,
         "context": system_context(details.attachments),
-        "requests": model_requests.list_requests(session_id, wanted, actor=actor),
+        "requests": inspections.list_inspected(session_id, wanted, actor=actor),
         "events": session_events.list_events(session_id, after=last, limit=EVENTS_SHOWN, actor=actor)[::-1],
         "names": name_actors([details.session.created_by_id], actor=actor),
         "example": REQUEST_EXAMPLE.format(url=settings.BASE_URL, session_id=session_id),

@@ -131,11 +131,6 @@ def size(size_bytes: int) -> str:
     return filesizeformat(size_bytes).replace("\xa0", " ")
 
 
-@register.filter
-def size_of_text(text: str) -> str:
-    return size(len(text.encode()))
-
-
 @register.simple_tag
 def took(began: datetime, ended: datetime | None) -> str:
     """In milliseconds; empty for what took none, or has not ended."""
@@ -146,6 +141,12 @@ def took(began: datetime, ended: datetime | None) -> str:
 @register.filter
 def is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+@register.filter
+def is_object(value: Any) -> bool:
+    """Or a list: what JSON writes over several lines."""
+    return isinstance(value, dict | list)
 
 
 @register.filter(name="json_text")
