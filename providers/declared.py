@@ -3,7 +3,6 @@ the declaration of one resource by itself.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +11,11 @@ from django.db.transaction import atomic
 
 from memoryhub import tenancy
 from memoryhub.actors import Actor
+from memoryhub.digests import canonical_json, sha256_hex
 from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
 from providers.declarations import parse_manifest
 from providers.deployments import (
     DEFAULT_AGENT,
@@ -77,19 +78,19 @@ def declare_resource(
     resource: Any,
     connection: Any | None,
     acknowledge_endpoint_change: bool,
-    expected_updated_at: datetime | None = None,
+    expected_sha256: str | None = None,
     actor: Actor,
 ) -> DeclaredResource:
     """Declare one resource without a manifest: the default agent gets a deployment that has it too, promoted at once.
 
-    Raises: NotFound, InvalidRequest, Conflict, also when the resource changed after `expected_updated_at`.
+    Raises: NotFound, InvalidRequest, Conflict, also when the resource's declaration is not the one with `expected_sha256`.
     """
     environment_id = tenancy.choose_environment(environment, actor=actor)
     Environment.objects.select_for_update(no_key=True).get(id=environment_id)
     manifest = parse_manifest(_extended(find_active(environment_id, DEFAULT_AGENT), resource, connection))
     id_ = resource["id"].strip()
-    if expected_updated_at is not None:
-        _require_unchanged(environment_id, id_, expected_updated_at)
+    if expected_sha256 is not None:
+        _require_unchanged(environment_id, id_, expected_sha256)
     acknowledged = [id_] if acknowledge_endpoint_change else []
     changed = write_resources(manifest, environment_id, acknowledged, actor)
     active = find_active(environment_id, DEFAULT_AGENT)
@@ -99,9 +100,9 @@ def declare_resource(
     return describe_resource(made)
 
 
-def _require_unchanged(environment_id: UUID, resource_id: str, expected_updated_at: datetime) -> None:
-    held = Resource.objects.filter(environment_id=environment_id, resource_id=resource_id)
-    if not held.filter(updated_at=expected_updated_at).exists():
+def _require_unchanged(environment_id: UUID, resource_id: str, expected_sha256: str) -> None:
+    held = find_row(Resource.objects.filter(environment_id=environment_id, resource_id=resource_id))
+    if held is None or declaration_sha256(held) != expected_sha256:
         raise Conflict(
             "Somebody else changed the declaration since it was read.", error_code="resource_changed"
         )
@@ -124,3 +125,45 @@ def _others(declared: list[dict[str, Any]], replacing: Any) -> list[dict[str, An
     id_ = replacing.get("id") if isinstance(replacing, dict) else None
     name = id_.strip() if isinstance(id_, str) else None
     return [one for one in declared if one["id"] != name]
+
+
+def list_declaring(resource: Resource) -> list[Deployment]:
+    """The active deployments that declare a resource, by agent."""
+    active = list_active(resource.environment_id)
+    return [
+        one.deployment
+        for one in active
+        if any(declared["id"] == resource.resource_id for declared in one.deployment.manifest["memory"])
+    ]
+
+
+def declaration_of(resource: Resource) -> dict[str, Any]:
+    """`{"resource", "connection"?}` as `POST /v1/memory_resources` takes it: as it is in force, or was last."""
+    provider = {name: value for name, value in resource.provider.items() if name != "origin"}
+    shown: dict[str, Any] = {
+        "resource": {
+            "id": resource.resource_id,
+            "description": resource.description,
+            "provider": provider,
+        }
+    }
+    connection = _connection_of(resource)
+    return shown if connection is None else shown | {"connection": connection}
+
+
+def _connection_of(resource: Resource) -> dict[str, Any] | None:
+    """Of the default agent's deployment first, which a declaration of one resource changes."""
+    if resource.kind != "http":
+        return None
+    named = resource.provider["connection"]
+    declaring = sorted(list_declaring(resource), key=lambda one: one.agent_id != DEFAULT_AGENT)
+    for deployment in declaring:
+        for connection in deployment.manifest["connections"]:
+            if connection["id"] == named:
+                return dict(connection)
+    return {"id": named, "origin": resource.provider["origin"], "methods": ["POST"]}
+
+
+def declaration_sha256(resource: Resource) -> str:
+    """Of what is declared, so that a change is made for what was shown."""
+    return sha256_hex(canonical_json(declaration_of(resource)))

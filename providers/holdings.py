@@ -11,9 +11,9 @@ from django.db.models.functions import Coalesce
 from memoryhub import ids, sessions, tenancy
 from memoryhub.actors import Actor
 from memoryhub.pagination import ListRequest, Page
-from providers import declared, deployments, documents
+from providers import declared, documents
 from providers.declared import DeclaredResource
-from providers.models import Binding, Deployment, Namespace, Resource
+from providers.models import Binding, Namespace, Resource
 from stores.models import StoreTotals
 
 SESSIONS_COUNTED_MAX = 1_000
@@ -73,43 +73,6 @@ def _holding(
         totals.size_bytes if totals else 0,
         totals.changed_at if totals and totals.memories_count else None,
     )
-
-
-def list_declaring(resource: Resource) -> list[Deployment]:
-    """The active deployments that declare a resource, by agent."""
-    active = deployments.list_active(resource.environment_id)
-    return [
-        one.deployment
-        for one in active
-        if any(declared["id"] == resource.resource_id for declared in one.deployment.manifest["memory"])
-    ]
-
-
-def declaration_of(resource: Resource) -> dict[str, Any]:
-    """`{"resource", "connection"?}` as `POST /v1/memory_resources` takes it: as it is in force, or was last."""
-    provider = {name: value for name, value in resource.provider.items() if name != "origin"}
-    shown: dict[str, Any] = {
-        "resource": {
-            "id": resource.resource_id,
-            "description": resource.description,
-            "provider": provider,
-        }
-    }
-    connection = _connection_of(resource)
-    return shown if connection is None else shown | {"connection": connection}
-
-
-def _connection_of(resource: Resource) -> dict[str, Any] | None:
-    """Of the default agent's deployment first, which a declaration of one resource changes."""
-    if resource.kind != "http":
-        return None
-    named = resource.provider["connection"]
-    declaring = sorted(list_declaring(resource), key=lambda one: one.agent_id != deployments.DEFAULT_AGENT)
-    for deployment in declaring:
-        for connection in deployment.manifest["connections"]:
-            if connection["id"] == named:
-                return dict(connection)
-    return {"id": named, "origin": resource.provider["origin"], "methods": ["POST"]}
 
 
 def read_panel(actor: Actor) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The pages of declared memory: which resources there are, what each holds, and its declaration."""
 
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -44,8 +43,8 @@ def resource(request: PageRequest, resource_id: str, *, actor: Actor) -> HttpRes
     facts = {
         "holding": holding,
         "resource": holding.resource,
-        "declaration": holdings.declaration_of(holding.resource),
-        "declaring": holdings.list_declaring(holding.resource),
+        "declaration": declared.declaration_of(holding.resource),
+        "declaring": declared.list_declaring(holding.resource),
         "example": DECLARE_EXAMPLE.partition(" \\")[0].format(url=settings.BASE_URL),
     }
     return render(request, "providers/resource.html", facts | _contents(request, holding, actor))
@@ -105,27 +104,27 @@ def declare_resource(request: PageRequest, *, actor: Actor) -> HttpResponse:
 
 @page("memory_resources.declare")
 def change_resource(request: PageRequest, resource_id: str, *, actor: Actor) -> HttpResponse:
-    """The form carries when the declaration last changed: a later change is shown, not overwritten."""
+    """The form carries the digest of the declaration that it was shown for: a later change is shown, not overwritten."""
     shown = documents.get_resource(None, resource_id, actor=actor)
-    declaration = holdings.declaration_of(shown)
+    declaration = declared.declaration_of(shown)
     if request.method != "POST":
         form = ResourceForm(kind=shown.kind, initial=_initial(declaration))
-        return _show_change(request, form, declaration, shown.updated_at.isoformat())
+        return _show_change(request, form, declaration, declared.declaration_sha256(shown))
     form = ResourceForm(request.POST, kind=shown.kind)
-    shown_at = request.POST.get("updated_at", "")
+    shown_sha256 = request.POST.get("declaration_sha256", "")
     if not form.is_valid():
-        return _show_change(request, form, declaration, shown_at, status=400)
+        return _show_change(request, form, declaration, shown_sha256, status=400)
     try:
         declared.declare_resource(
             environment=None,
             **form.declared(resource_id, declaration.get("connection")),
             acknowledge_endpoint_change=form.cleaned_data["acknowledge"],
-            expected_updated_at=_read_instant(shown_at),
+            expected_sha256=shown_sha256,
             actor=actor,
         )
     except InvalidRequest as error:
         form.refuse(error)
-        return _show_change(request, form, declaration, shown_at, status=400)
+        return _show_change(request, form, declaration, shown_sha256, status=400)
     except Conflict as error:
         return _refuse_change(request, form, error, resource_id, actor)
     messages.success(request, "The declaration is in force.")
@@ -140,9 +139,9 @@ def _refuse_change(
     form.asks_acknowledgement = error.error_code == "endpoint_change_unacknowledged"
     is_stale = error.error_code == "resource_changed"
     facts = {"problem": error, "is_stale": is_stale, "changes": error.facts.get("changes", [])}
-    shown_at = now.updated_at.isoformat()
-    declaration = holdings.declaration_of(now)
-    return _show_change(request, form, declaration, shown_at, status=status_of(error), **facts)
+    shown_sha256 = declared.declaration_sha256(now)
+    declaration = declared.declaration_of(now)
+    return _show_change(request, form, declaration, shown_sha256, status=status_of(error), **facts)
 
 
 def _initial(declaration: dict[str, Any]) -> dict[str, Any]:
@@ -158,18 +157,11 @@ def _initial(declaration: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_instant(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest("The form is not whole; reload the page.") from error
-
-
 def _show_change(
     request: PageRequest,
     form: ResourceForm,
     declaration: dict[str, Any],
-    updated_at: str,
+    sha256: str,
     *,
     status: int = 200,
     **more: Any,
@@ -178,6 +170,6 @@ def _show_change(
         "form": form,
         "resource_id": declaration["resource"]["id"],
         "declaration": declaration,
-        "updated_at": updated_at,
+        "sha256": sha256,
     }
     return render(request, "providers/change_resource.html", facts | more, status=status)

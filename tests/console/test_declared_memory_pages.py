@@ -136,6 +136,15 @@ def test_a_declaration_that_changed_meanwhile_is_not_overwritten(owner: Site, de
     assert Resource.objects.get(resource_id="playbook").description == "Mine <b>"
 
 
+def test_a_secret_that_was_named_meanwhile_is_a_change_too(owner: Site) -> None:
+    owner.post("/declare", service())
+    first = form_of(owner.get("/resources/knowledge/declaration"))
+    assert owner.post("/resources/knowledge/declaration", first | {"secret": "TOKEN"}).status_code == 302
+    answer = owner.post("/resources/knowledge/declaration", first | {"description": "Mine"})
+    assert answer.status_code == 409
+    assert "TOKEN" in text(answer)
+
+
 def test_another_endpoint_is_asked_about(owner: Site) -> None:
     owner.post("/declare", service())
     form = form_of(owner.get("/resources/knowledge/declaration"))
