@@ -3,16 +3,16 @@
 from typing import Any
 
 from django import forms
-from rest_framework import serializers
 
 from memoryhub.errors import HubError
-from memoryhub.fields import StrictSerializer, Text
+from memoryhub.fields import Pattern, StrictSerializer, Text
 from memoryhub.forms import ShapedForm, add_refusal
 from providers.documents import Document
 from providers.limits import DOCUMENT_ID_LENGTH_MAX
 from stores.forms import NUL_REFUSED
 from stores.typed_texts import as_typed
 
+_ID = r"^[A-Za-z0-9_-]+\Z"
 _PLAIN = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 
 
@@ -49,11 +49,7 @@ def _content() -> forms.CharField:
 
 
 class NewDocument(StrictSerializer):
-    document_id = serializers.RegexField(
-        r"^[A-Za-z0-9_-]+\Z",
-        max_length=DOCUMENT_ID_LENGTH_MAX,
-        error_messages={"invalid": "An id is 1 to 128 letters, digits, _ and -."},
-    )
+    document_id = Pattern(_ID, length_max=DOCUMENT_ID_LENGTH_MAX)
     title = Text(length_min=1)
     summary = Text()
     content = Text()
@@ -61,11 +57,16 @@ class NewDocument(StrictSerializer):
 
 class NewDocumentForm(ShapedForm):
     shape = NewDocument
-    document_id = forms.CharField(
+    document_id = forms.RegexField(
+        _ID,
         label="Id",
         help_text="Sessions bind the document by it, such as team-a. It does not change, and is used once.",
         widget=forms.TextInput(attrs=_PLAIN),
-        error_messages={"required": "Give the document an id."},
+        max_length=DOCUMENT_ID_LENGTH_MAX,
+        error_messages={
+            "required": "Give the document an id.",
+            "invalid": "An id is 1 to 128 letters, digits, _ and -.",
+        },
     )
     title = _title()
     summary = _summary()

@@ -16,15 +16,18 @@ def _stores(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
 
 def _memories(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
     rows = Memory.objects.filter(store__in=visible_stores(actor), id__in=keys).select_related("store")
-    return {
-        row.id: Subject(
-            row.path,
-            "memory",
-            {"store_id": row.store.wire_id, "memory_id": row.wire_id},
-            row.store.environment_id,
-        )
-        for row in rows
-    }
+    return {row.id: _memory(row) for row in rows}
+
+
+def _memory(row: Memory) -> Subject:
+    """A document by its own page."""
+    store = row.store
+    if store.resource_id is not None:
+        document = {"resource_id": store.resource_id, "document_id": row.path.removeprefix("/")}
+        return Subject(row.path, "document", document, store.environment_id)
+    return Subject(
+        row.path, "memory", {"store_id": store.wire_id, "memory_id": row.wire_id}, store.environment_id
+    )
 
 
 def _versions(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:

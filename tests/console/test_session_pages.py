@@ -164,6 +164,7 @@ def test_the_audit_trail_leads_to_sessions_deployments_and_secrets(owner: Site, 
     shown = text(owner.get("/audit"))
     assert f'href="{owner.base}/sessions/{session_id}"' in shown
     assert f'href="{owner.base}/deployments/' in shown
+    assert f'href="{owner.base}/resources/playbook/documents/team-a"' in shown
     assert f'href="{owner.base}/secrets/{Secret.objects.get().wire_id}"' in shown
 
 
