@@ -32,6 +32,7 @@ from providers.document_forms import (
 from providers.documents import Document
 from stores import edits, freezes
 from stores.edits import ThreeWay
+from stores.merges import MARKS_STAND, has_marks
 from stores.models import MemoryVersion
 from stores.typed_texts import restore_ends
 from stores.versions_beside import versions_beside
@@ -113,8 +114,12 @@ def _save(request: PageRequest, resource_id: str, document_id: str, actor: Actor
     typed = form.cleaned_data
     base = edits.get_base(_store_id(shown), shown.memory.wire_id, typed["base"], actor=actor)
     content = restore_ends(base.content or "", typed["content"])
-    if request.POST.get("use") == "both":
-        return _show_merged(request, resource_id, shown, base, content, typed["summary"])
+    use = request.POST.get("use")
+    if use == "both":
+        return _show_merged(request, resource_id, shown, base, content, typed["summary"], actor)
+    if use == "merged" and has_marks(content):
+        form.add_error("content", MARKS_STAND)
+        return _show_editor(request, resource_id, shown, form, status=400, is_merged=True)
     try:
         saved = documents.replace_document(
             None,
@@ -175,13 +180,21 @@ def _show_clash(
 
 
 def _show_merged(
-    request: PageRequest, resource_id: str, now: Document, base: MemoryVersion, content: str, summary: str
+    request: PageRequest,
+    resource_id: str,
+    now: Document,
+    base: MemoryVersion,
+    content: str,
+    summary: str,
+    actor: Actor,
 ) -> HttpResponse:
     """Both changes in one text, not saved yet."""
     merge = _compare(now, base, content).merge
-    text = content if merge is None else merge.text
-    form = EditDocumentForm.of(now, content=text, summary=summary, base=now.revision)
-    return _show_editor(request, resource_id, now, form, merge=merge)
+    if merge is None:
+        return _show_clash(request, resource_id, now, base, content, summary, actor)
+    form = EditDocumentForm.of(now, content=merge.text, summary=summary, base=now.revision)
+    is_merged = bool(merge.conflicts_count)
+    return _show_editor(request, resource_id, now, form, merge=merge, is_merged=is_merged)
 
 
 def _show_deleted(

@@ -25,11 +25,10 @@ from memoryhub.pages import PageRequest, form_status, go_to, page
 from memoryhub.problems import status_of
 from stores import edits, memories, memory_stores, memory_versions
 from stores.forms import DeleteForm, EditForm, MoveForm, NewMemoryForm, seen
-from stores.merges import has_marks
+from stores.merges import MARKS_STAND, has_marks
 from stores.models import Memory, MemoryStore, MemoryVersion
 from stores.typed_texts import as_typed, restore_ends
 
-MARKS_STAND = "Both changes still stand between marks: keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>."
 REFUSALS = (InvalidRequest, PermissionRefused, RequestTooLarge, MemoryPathConflict)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from stores.diffs import DIFF_STEPS_MAX, find_kept, split_lines
 
+MARKS_STAND = "Both changes still stand between marks: keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>."
 MARK_MINE = "<<<<<<< your text\n"
 MARK_BETWEEN = "=======\n"
 MARK_THEIRS = ">>>>>>> their text\n"

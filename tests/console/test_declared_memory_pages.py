@@ -246,6 +246,24 @@ def test_a_stale_edit_keeps_what_was_typed_and_shows_both_changes(owner: Site, d
     assert desk.get().card.summary == "My summary"
 
 
+def test_marks_of_a_conflict_are_not_saved_by_an_oversight(owner: Site, desk: Desk) -> None:
+    desk.put(text="one\n")
+    form = form_of(owner.get(f"{DOCUMENT}/edit"))
+    desk.replace("theirs\n")
+    clash = form_of(owner.post(f"{DOCUMENT}/edit", form | {"content": "mine\r\n"}))
+    merged = form_of(owner.post(f"{DOCUMENT}/edit", clash | {"use": "both"}))
+    assert "<<<<<<<" in merged["content"]
+    answer = owner.post(f"{DOCUMENT}/edit", merged | {"use": "merged"})
+    assert answer.status_code == 400
+    assert "Both changes still stand between marks" in text(answer)
+    assert desk.get().text == "theirs\n"
+    assert (
+        owner.post(f"{DOCUMENT}/edit", form_of(answer) | {"content": "both", "use": "merged"}).status_code
+        == 302
+    )
+    assert desk.get().text == "both"
+
+
 def test_a_document_that_was_deleted_while_one_typed_gives_the_text_back(owner: Site, desk: Desk) -> None:
     revision = desk.put().revision
     form = form_of(owner.get(f"{DOCUMENT}/edit")) | {"content": "kept"}
