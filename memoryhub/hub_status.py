@@ -28,7 +28,7 @@ NEARLY_FULL = 0.9
 CELERY_QUEUE = "celery"
 _NEWEST_MIGRATIONS = """
 SELECT string_agg(app || ' ' || name, ', ' ORDER BY app)
-  FROM (SELECT app, max(name) AS name FROM django_migrations WHERE app IN ('memoryhub', 'stores') GROUP BY app) AS newest
+  FROM (SELECT app, max(name) AS name FROM django_migrations WHERE app IN ('memoryhub', 'stores', 'providers') GROUP BY app) AS newest
 """
 
 
