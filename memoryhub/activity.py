@@ -1,7 +1,7 @@
 """What happened in an environment: its newest changes, and how many there were on each of the last days."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from typing import Any
@@ -30,12 +30,26 @@ SELECT %s, * FROM unnest(%s::uuid[], %s::date[], %s::bigint[])
 @dataclass(frozen=True, slots=True)
 class Day:
     day: date
-    changes: int
+    changes: int = 0
+    recalls: int = 0
+    refusals: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.changes + self.recalls + self.refusals
+
+
+_counters: list[Callable[[], int]] = []
+
+
+def register_counter(count: Callable[[], int]) -> None:
+    """`count` adds what it finds to ActivityDay, each thing once, and returns how many things it found."""
+    _counters.append(count)
 
 
 def count_activity() -> int:
-    """Count what was sealed since; the number of events read."""
-    return read_on(READER, _add)
+    """Count what was sealed since, and what the rooms count; how many things were found."""
+    return read_on(READER, _add) + sum(count() for count in _counters)
 
 
 def _add(project_id: UUID, events: list[AuditEvent]) -> None:
@@ -55,14 +69,14 @@ def _add(project_id: UUID, events: list[AuditEvent]) -> None:
 
 
 def list_days(*, actor: Actor) -> list[Day]:
-    """The last DAYS_SHOWN days in UTC, the oldest first, with their accepted changes; counted some seconds ago."""
+    """The last DAYS_SHOWN days in UTC, the oldest first, with what happened on each; counted a while ago."""
     today = timezone.now().astimezone(UTC).date()
     days = [today - timedelta(days=ago) for ago in reversed(range(DAYS_SHOWN))]
     found = ActivityDay.objects.filter(
         environment_id=tenancy.choose_environment(None, actor=actor), day__gte=days[0]
     )
-    changes = dict(found.values_list("day", "changes"))
-    return [Day(day, changes.get(day, 0)) for day in days]
+    seen = {row[0]: Day(*row) for row in found.values_list("day", "changes", "recalls", "refusals")}
+    return [seen.get(day, Day(day)) for day in days]
 
 
 def list_newest(count: int, *, actor: Actor) -> Sequence[AuditEvent]:

@@ -197,13 +197,16 @@ class TrailMark(models.Model):
 
 
 class ActivityDay(models.Model):
-    """How many accepted changes an environment saw on one day in UTC, counted along the sealed trail."""
+    """What an environment saw on one day in UTC: accepted changes, counted along the sealed trail; recalls for models, and
+    calls of tools that were refused, counted by those who keep them."""
 
     pk = models.CompositePrimaryKey("environment_id", "day")
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     environment_id = models.UUIDField()
     day = models.DateField()
-    changes = models.BigIntegerField()
+    changes = models.BigIntegerField(db_default=0)
+    recalls = models.BigIntegerField(db_default=0)
+    refusals = models.BigIntegerField(db_default=0)
 
 
 class Usage(models.Model):

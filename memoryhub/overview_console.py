@@ -18,6 +18,8 @@ from memoryhub.subjects import find_subjects
 CHANGES_SHOWN_MAX = 10
 # The chart's own units; the browser fits them to the page.
 BAR_WIDTH, BAR_STEP, CHART_HEIGHT = 16, 20, 96
+BAR_HEIGHT_MIN = 2
+KINDS = ("changes", "recalls", "refusals")  # from the bottom up
 
 
 @page("environments.get")
@@ -33,7 +35,8 @@ def overview(request: PageRequest, *, actor: Actor) -> HttpResponse:
             if room.panel
         ],
         "days": days,
-        "changes_count": sum(day.changes for day in days),
+        "counts": [(kind, sum(getattr(day, kind) for day in days)) for kind in KINDS],
+        "is_quiet": not any(day.total for day in days),
         "bars": draw_bars(days),
         "chart_width": BAR_STEP * len(days),
         "chart_height": CHART_HEIGHT,
@@ -48,21 +51,28 @@ def _url_of_need(place: Place, need: Any) -> str:
 
 
 def draw_bars(days: list[Day]) -> list[dict[str, Any]]:
-    """`[{"day", "changes", "x", "y", "height"}]`: the greatest fills the chart, the least change can still be seen."""
-    greatest = max((day.changes for day in days), default=0)
-    heights = [
-        0 if day.changes == 0 else max(2, round(day.changes * CHART_HEIGHT / greatest)) for day in days
-    ]
-    return [
-        {
-            "day": day.day,
-            "changes": day.changes,
-            "x": index * BAR_STEP,
-            "y": CHART_HEIGHT - height,
-            "height": height,
-        }
-        for index, (day, height) in enumerate(zip(days, heights, strict=True))
-    ]
+    """`[{"day", "kind", "count", "x", "y", "height"}]`: the busiest day fills the chart, the least part can still be seen."""
+    busiest = max((day.total for day in days), default=0)
+    bars = []
+    for index, day in enumerate(days):
+        y = CHART_HEIGHT
+        for kind, height in _heights(day, busiest).items():
+            y -= height
+            facts = {"day": day.day, "kind": kind, "count": getattr(day, kind)}
+            bars.append({**facts, "x": index * BAR_STEP, "y": y, "height": height})
+    return bars
+
+
+def _heights(day: Day, busiest: int) -> dict[str, int]:
+    """What the least parts are given, the greatest gives up where the chart ends."""
+    counts = {kind: getattr(day, kind) for kind in KINDS}
+    heights = {
+        kind: max(BAR_HEIGHT_MIN, round(count * CHART_HEIGHT / busiest)) if count else 0
+        for kind, count in counts.items()
+    }
+    greatest = max(heights, key=lambda kind: heights[kind])
+    heights[greatest] -= max(0, sum(heights.values()) - CHART_HEIGHT)
+    return heights
 
 
 def _list_changes(place: Place, actor: Actor) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ class ProvidersConfig(AppConfig):
     name = "providers"
 
     def ready(self) -> None:
+        from memoryhub.activity import register_counter
         from memoryhub.deletions import register_remote
         from memoryhub.erasure import register_copies
         from memoryhub.integrity import register_invariants
@@ -17,8 +18,10 @@ class ProvidersConfig(AppConfig):
         from providers.integrity import INVARIANTS
         from providers.remote import list_remote
         from providers.subjects import SUBJECTS
+        from providers.turns import count_turns
 
         register_copies(erase_copies)
+        register_counter(count_turns)
         register_remote(list_remote)
         register_invariants(INVARIANTS)
         for prefix, find in SUBJECTS.items():

@@ -240,3 +240,10 @@ class ToolCall(models.Model):
     @property
     def wire_id(self) -> str:
         return ids.to_wire(ids.TOOL_CALL, self.id)
+
+
+class TurnMark(models.Model):
+    """One row: up to which id model requests and tool calls are counted into the days of their environments."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    until = models.UUIDField()

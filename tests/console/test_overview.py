@@ -46,7 +46,7 @@ def test_changes_are_counted_once_on_their_day_and_in_their_environment(
     shown = main_of(owner)
     assert "4 changes of stores and memories" in shown
     assert shown.count("<rect ") == 1
-    assert f'<td>{TODAY:%Y-%m-%d}</td><td class="number">4</td>' in shown
+    assert f'<td>{TODAY:%Y-%m-%d}</td><td class="number">4</td><td class="number">0</td>' in shown
     assert "0 changes" in main_of(sign_in(tenant.owner, tenant.project, "production"))
 
 
@@ -62,10 +62,21 @@ def test_the_days_shown_are_the_last_thirty(tenant: Tenant) -> None:
 
 
 def test_a_bar_is_as_high_as_its_day_was_busy() -> None:
-    bars = draw_bars([Day(TODAY, changes) for changes in (0, 1, 1_000_000, 500_000)])
+    days = [Day(TODAY, changes) for changes in (0, 1, 1_000_000, 500_000)]
+    bars = [bar for bar in draw_bars(days) if bar["kind"] == "changes"]
     assert [bar["height"] for bar in bars] == [0, 2, CHART_HEIGHT, CHART_HEIGHT // 2]
     assert [bar["y"] + bar["height"] for bar in bars] == [CHART_HEIGHT] * 4
-    assert draw_bars([Day(TODAY, 0)])[0]["height"] == 0
+    assert [bar["height"] for bar in draw_bars([Day(TODAY)])] == [0, 0, 0]
+
+
+def test_what_a_day_saw_stands_one_upon_the_other_inside_the_chart() -> None:
+    for day in (Day(TODAY, 2, 1, 1), Day(TODAY, 0, 0, 7), Day(TODAY, 1_000_000, 1, 1)):
+        y = CHART_HEIGHT
+        for bar in draw_bars([day]):
+            assert bar["y"] + bar["height"] == y and bar["y"] >= 0
+            assert (bar["height"] > 0) == (bar["count"] > 0)
+            y = bar["y"]
+        assert y <= 4, "the busiest day fills the chart"
 
 
 def test_the_newest_changes_lead_to_what_changed(owner: Site, viewer: Site, shelf: Shelf) -> None:

@@ -1,0 +1,54 @@
+"""What models did, counted into the days of an environment."""
+
+from dataclasses import replace
+
+import pytest
+
+from memoryhub import activity
+from memoryhub.models import ActivityDay
+from providers import turns
+from tests.providers.desk import Desk
+
+
+def counts(desk: Desk) -> list[tuple[int, int]]:
+    days = ActivityDay.objects.filter(environment_id=desk.tenant.development.id)
+    return list(days.values_list("recalls", "refusals"))
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "SETTLED_SECONDS", 0)
+
+
+def test_recalls_and_refused_calls_are_counted_once(desk: Desk, at_once: None) -> None:
+    turns.count_turns()
+    desk.put()
+    session = desk.open()
+    request = desk.begin(session)
+    desk.save(session, request, "First.", "c1")
+    desk.save(session, request, "Second.", "c2")  # in conflict with the first
+    desk.call(session, request, "memory_list", "c3", unknown=True)
+    desk.recall(session, "r2")
+    assert turns.count_turns() == 4
+    assert counts(desk) == [(2, 2)]
+    assert turns.count_turns() == 0
+    desk.recall(session, "r3")
+    turns.count_turns()
+    assert counts(desk) == [(3, 2)]
+
+
+def test_what_may_still_be_under_way_is_counted_later(desk: Desk) -> None:
+    turns.count_turns()
+    desk.put()
+    desk.begin(desk.open())
+    assert turns.count_turns() == 0
+    assert counts(desk) == []
+
+
+def test_the_overview_shows_them_beside_the_changes(desk: Desk, at_once: None) -> None:
+    desk.put()
+    desk.begin(desk.open())
+    activity.count_activity()
+    actor = replace(desk.actor, environment_id=desk.tenant.development.id)
+    [day] = [day for day in activity.list_days(actor=actor) if day.total]
+    assert (day.recalls, day.refusals) == (1, 0)
