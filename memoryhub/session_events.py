@@ -9,7 +9,7 @@ from django.db.transaction import atomic
 
 from memoryhub import sessions
 from memoryhub.actors import Actor
-from memoryhub.digests import canonical_json
+from memoryhub.digests import exact_json
 from memoryhub.errors import InvalidRequest, RequestTooLarge
 from memoryhub.models import Session, SessionEvent
 
@@ -21,7 +21,7 @@ EVENTS_PER_PAGE_MAX = 100
 @atomic(durable=True)
 def add_event(session_id: str, *, type_: str, data: dict[str, Any], actor: Actor) -> SessionEvent:
     """An event of the application. Raises: NotFound, Conflict, InvalidRequest, RequestTooLarge."""
-    size = len(canonical_json(data))
+    size = len(exact_json(data))
     if size > EVENT_BYTES_MAX:
         raise RequestTooLarge(f"data: It has {size} bytes as JSON; an event holds at most {EVENT_BYTES_MAX}.")
     session = sessions.lock_session(session_id, actor)

@@ -31,6 +31,17 @@ def test_a_full_log_refuses_the_application_and_neither_a_save_nor_an_end(
     assert event_types(session, desk) == ["model_request.accepted", "memory.saved", "session.ended"]
 
 
+@pytest.mark.parametrize(("size", "status"), [(65_536, 201), (65_537, 413)])
+def test_an_event_has_a_limit(desk: Desk, call: Caller, size: int, status: int) -> None:
+    session = desk.open({})
+    data = {"n": 2**63 - 1, "t": ""}
+    data["t"] = "x" * (size - len('{"n":9223372036854775807,"t":""}'))
+    answer = call("POST", f"/v1/sessions/{session}/events", {"type": "turn.done", "data": data})
+    assert answer.status == status
+    listed = session_events.list_events(session, after=0, limit=10, actor=desk.actor)
+    assert [event.data for event in listed] == ([data] if status == 201 else [])
+
+
 def test_an_end_that_is_repeated_is_one_event(desk: Desk) -> None:
     session = desk.open({})
     for _ in range(2):
