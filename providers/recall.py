@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from memoryhub import erasure
 from memoryhub.clock import to_wire_milliseconds
 from memoryhub.errors import RecallFailed
 from memoryhub.models import Session
@@ -39,6 +40,7 @@ class _Line(OverviewEntry):
 
 def recall_documents(session: Session, bindings: Sequence[Binding]) -> list[Recalled]:
     """A step: every bound document and collection, as they stand. Raises: RecallFailed, nothing is left out."""
+    erasure.hold_copies(session.environment_id)
     stores = {one.resource.store_id: one.resource.store for one in bindings if one.resource.store is not None}
     bound = [(stores[one.resource.store_id], one.target_id) for one in bindings if one.scope == "document"]
     found = documents.find_documents(bound)

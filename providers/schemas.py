@@ -114,12 +114,12 @@ def _refuse_to_fetch(uri: str) -> Any:
 def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
     """By the schema's canonical bytes: a deployment's tools are called over and over."""
     return jsonschema_rs.Draft202012Validator(
-        json.loads(schema), retriever=_refuse_to_fetch, pattern_options=_PATTERN_OPTIONS
+        json.loads(schema), retriever=_refuse_to_fetch, pattern_options=_PATTERN_OPTIONS, mask="the value"
     )
 
 
 def find_argument_problems(schema: dict[str, Any], arguments: dict[str, Any]) -> list[dict[str, str]]:
-    """`[{"path", "message"}]`, at most ten; empty when the arguments fit."""
+    """`[{"path", "message"}]`, at most ten, without the values, which may be texts; empty when the arguments fit."""
     problems = []
     for error in _validator(canonical_json(schema)).iter_errors(arguments):
         path = "".join(f"/{part}" for part in error.instance_path)

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import IntegrityError
 from django.db.transaction import atomic
 
-from memoryhub import audit, sessions, tenancy
+from memoryhub import audit, erasure, sessions, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -20,7 +20,7 @@ from memoryhub.session_events import append_event
 from providers import deployments, documents
 from providers.bindings import WantedBinding, add_bindings, list_bindings
 from providers.declarations import Manifest
-from providers.models import Binding, Deployment, PinnedDeployment
+from providers.models import Binding, Deployment, ModelRequest, PinnedDeployment
 from stores.attachments import WantedStore, attach_stores, find_holders, list_attachments
 from stores.memory_stores import get_store
 from stores.models import Attachment, Memory
@@ -288,9 +288,9 @@ def is_writable(session: Session, binding: Binding, frozen: dict[tuple[UUID, str
     if session.ended_at is not None or binding.revoked_at is not None or binding.access != "read-write":
         return False
     if binding.scope == "document":
-        store_id = binding.resource.store_id
-        assert store_id is not None
-        return frozen.get((store_id, f"/{binding.target_id}")) is False
+        store = binding.resource.store
+        assert store is not None
+        return store.frozen_at is None and frozen.get((store.id, f"/{binding.target_id}")) is False
     return binding.scope == "namespace"
 
 
@@ -321,6 +321,8 @@ def end_session(session_id: str, *, actor: Actor) -> SessionDetails:
         session.ended_at = ClockTimestamp()
         session.save(update_fields=["ended_at"])
         Binding.objects.filter(session_id=session.id, revoked_at=None).update(revoked_at=session.ended_at)
+        # No recall needs it any more, also not one that was broken off.
+        ModelRequest.objects.filter(session_id=session.id).exclude(input_text=None).update(input_text=None)
         audit.record(
             AuditAction.SESSION_ENDED, session.wire_id, environment_id=session.environment_id, actor=actor
         )
@@ -355,6 +357,7 @@ def delete_session(session_id: str, *, actor: Actor) -> str:
     """Its events, requests and tool calls go with it, and its stores are free; documents stay. Raises: NotFound."""
     session = sessions.lock_session(session_id, actor)
     wire_id = session.wire_id
+    erasure.hold_copies(session.environment_id)  # an erasure goes through the same rows in another order
     Session.objects.filter(id=session.id).delete()  # the database removes what belongs to it
     audit.record(AuditAction.SESSION_DELETED, wire_id, environment_id=session.environment_id, actor=actor)
     return wire_id

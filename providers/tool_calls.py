@@ -3,17 +3,17 @@
 Every call of a session passes its lock, so a call that is posted twice runs once, and nothing is saved after an end.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from django.db.transaction import atomic
 
-from memoryhub import ids, sessions
+from memoryhub import erasure, ids, sessions
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
 from memoryhub.credentials import hold_credential
-from memoryhub.digests import canonical_json, sha256_hex
+from memoryhub.digests import exact_json, sha256_hex
 from memoryhub.errors import Conflict, Gone, InvalidRequest, NotFound
 from memoryhub.models import Session
 from memoryhub.pagination import ListRequest
@@ -33,12 +33,16 @@ _SAVE, _LIST, _READ = (PREFIX + tool.name for tool in DOCUMENT_TOOLS)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model is told. `version_ids`: the memory versions whose text or title stands in it or in the arguments."""
+    """What the model is told. `version_ids`: the memory versions whose text or title stands in it or in the arguments.
+
+    `keeps_arguments`: False for a call that did nothing: its text stands in no version, so no erasure would find it.
+    """
 
     output: Any
     is_error: bool = False
     resource_id: str | None = None
     version_ids: list[UUID] = field(default_factory=list)
+    keeps_arguments: bool = False
 
 
 def rejected(reason: str, **facts: Any) -> Outcome:
@@ -74,7 +78,7 @@ def call_tool(
     hold_credential(actor)
     session = sessions.lock_session(session_id, actor)
     request = model_requests.find_request(session, request_id)
-    request_sha256 = sha256_hex(canonical_json([name, arguments]))
+    request_sha256 = sha256_hex(exact_json([name, arguments]))
     held = find_row(ToolCall.objects.filter(model_request_id=request.id, call_id=call_id))
     if held is not None:
         return _repeat(held, request_sha256)
@@ -92,6 +96,8 @@ def call_tool(
     outcome = _run(session, request, name, arguments)
     call.output, call.is_error, call.resource_id = outcome.output, outcome.is_error, outcome.resource_id
     call.version_ids, call.finished_at = outcome.version_ids, ClockTimestamp()
+    if not outcome.keeps_arguments:
+        call.arguments = None
     call.save(force_insert=True)
     call.refresh_from_db(fields=["output"])  # as whoever repeats the call gets it, byte for byte
     return call
@@ -113,7 +119,7 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
     known = known_tools(bound, selected).get(name)
     if known is None:
         return _answer_unknown(name, known_tools(bound, [one.resource.id for one in bound]))
-    size = len(canonical_json(arguments))
+    size = len(exact_json(arguments))
     if size > ARGUMENTS_BYTES_MAX:
         return tool_error(
             "invalid_arguments", f"They have {size} bytes; at most {ARGUMENTS_BYTES_MAX} are allowed."
@@ -134,7 +140,7 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
     if binding is None:
         return rejected("session_closed")
     outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
-    return Outcome(outcome.output, outcome.is_error, target.resource_id, outcome.version_ids)
+    return replace(outcome, resource_id=target.resource_id)
 
 
 def _answer_unknown(name: str, of_others: dict[str, Any]) -> Outcome:
@@ -220,7 +226,7 @@ def _write(
         }
         append_event(call.session, "memory.saved", facts)
     output = {"status": "saved", "revision": revision, "bytes": size}
-    return Outcome(output, version_ids=[saved.head_id])
+    return Outcome(output, version_ids=[saved.head_id], keeps_arguments=True)
 
 
 def _list(call: _Call) -> Outcome:
@@ -228,6 +234,7 @@ def _list(call: _Call) -> Outcome:
     filters = {"environment": resource.environment_id.hex, "resource": resource.resource_id}
     wanted = ListRequest("memory_list", filters, documents.DOCUMENTS_PER_PAGE, call.arguments.get("cursor"))
     store = _store_of(call.binding)
+    erasure.hold_copies(call.session.environment_id)
     try:
         page = documents.cut_documents(store, wanted)
     except InvalidRequest:
@@ -237,12 +244,13 @@ def _list(call: _Call) -> Outcome:
         for memory in page.rows
     ]
     output = {"documents": listed, "nextCursor": page.next_page}
-    return Outcome(output, version_ids=[memory.head_id for memory in page.rows])
+    return Outcome(output, version_ids=[memory.head_id for memory in page.rows], keeps_arguments=True)
 
 
 def _read(call: _Call) -> Outcome:
     store = _store_of(call.binding)
     document_id = call.arguments["id"]
+    erasure.hold_copies(call.session.environment_id)
     found = documents.find_documents([(store, document_id)]).get((store.id, document_id))
     if found is None:
         return rejected("not_found")
@@ -255,7 +263,7 @@ def _read(call: _Call) -> Outcome:
         "revision": facts["revision"],
         "updatedAt": facts["updatedAt"],
     }
-    return Outcome(output, version_ids=[found.memory.head_id])
+    return Outcome(output, version_ids=[found.memory.head_id], keeps_arguments=True)
 
 
 _TOOLS = {_SAVE: _save, _LIST: _list, _READ: _read}

@@ -242,7 +242,7 @@ def remove_memory(
     record_change(AuditAction.MEMORY_DELETED, memory, store, actor)
     if document_policy.is_document_store(store):
         UsedPath.objects.create(project_id=store.project_id, store=store, path_key=memory.path_key)
-        erase_history(memory, actor)
+        erase_history(store, memory, actor)
     return deletion
 
 

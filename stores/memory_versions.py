@@ -116,7 +116,7 @@ def erase_version(
     store: MemoryStore, version_key: UUID, *, reason: str | None, actor: Actor
 ) -> MemoryVersion:
     """The step of `redact_version`: the version is not the head of a live memory, and the reason is checked."""
-    erased = _erase(store.id, MemoryVersion.objects.filter(id=version_key), actor)
+    erased = _erase(store, MemoryVersion.objects.filter(id=version_key), actor)
     version = MemoryVersion.objects.get(id=version_key)
     if erased:
         audit.record(
@@ -131,18 +131,16 @@ def erase_version(
     return version
 
 
-def erase_history(memory: Memory, actor: Actor) -> None:
+def erase_history(store: MemoryStore, memory: Memory, actor: Actor) -> None:
     """A step: nothing is left of the texts of a deleted document. Its deletion is what the audit trail has of it."""
-    _erase(
-        memory.store_id, MemoryVersion.objects.filter(store_id=memory.store_id, memory_id=memory.id), actor
-    )
+    _erase(store, MemoryVersion.objects.filter(store_id=store.id, memory_id=memory.id), actor)
 
 
-def _erase(store_key: UUID, versions: QuerySet[MemoryVersion], actor: Actor) -> int:
+def _erase(store: MemoryStore, versions: QuerySet[MemoryVersion], actor: Actor) -> int:
     """The texts of some versions of one store: in their rows, in files of exports, and in every copy that a room keeps."""
-    job_files.forget_files_of(store_key)
+    job_files.forget_files_of(store.id)
     erased = versions.filter(redacted_at=None)
-    erase_copies(list(erased.values_list("id", flat=True)))
+    erase_copies(store.environment_id, list(erased.values_list("id", flat=True)))
     return erased.update(
         path=None,
         content=None,

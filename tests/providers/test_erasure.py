@@ -1,9 +1,12 @@
 """What is erased is gone from what models were given and said. Promise E1."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 
 from memoryhub.errors import Gone
+from providers import documents, model_requests, sessions
 from providers.models import Projection, ToolCall
 from stores import memory_versions
 from tests.providers.desk import Desk
@@ -56,6 +59,76 @@ def test_redaction_by_text_reaches_them_too(desk: Desk, call: Caller) -> None:
     held = ToolCall.objects.get(model_request__session__project=desk.tenant.project, call_id="c1")
     assert (held.output, held.arguments) == (None, None)
     assert call("GET", f"/v1/sessions/{session}/tool-calls/{held.wire_id}").status == 410
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("memory_save", {"text": CANARY * 1_000}),  # too large
+    ("memory_save", {"text": f"Late {CANARY}"}),  # a conflict
+    ("memory_save", {"text": [CANARY], "summary": CANARY}),  # arguments that do not fit
+    ("memory_save", {"text": CANARY, "memory": CANARY}),  # not bound
+    ("memory_forget", {"text": CANARY}),  # no such tool
+    ("memory_list", {"cursor": CANARY}),  # not bound in this way
+]
+
+
+def rows_with_canary() -> list[str]:
+    """The tables, every one of the database, that hold a row with it."""
+    with connection.cursor() as cursor:
+        found = []
+        for table in connection.introspection.table_names():
+            cursor.execute(f'SELECT count(*) FROM "{table}" t WHERE t::text LIKE %s', [f"%{CANARY}%"])
+            found += [table] if cursor.fetchone()[0] else []
+        return found
+
+
+def test_a_text_that_no_save_kept_is_kept_nowhere(desk: Desk) -> None:
+    desk.put()
+    session = desk.open()
+    request = desk.begin(session)
+    desk.save(session, request, "Newer.")
+    for number, (name, arguments) in enumerate(CALLS):
+        desk.call(session, request, name, f"w{number}", **arguments)
+    desk.freeze()
+    desk.save(session, request, f"Frozen {CANARY}", "f")
+    sessions.end_session(session, actor=desk.actor)
+    desk.save(session, request, f"Ended {CANARY}", "e")
+    assert rows_with_canary() == []
+
+
+def test_the_input_of_a_request_that_was_broken_off_goes_with_the_end_of_its_session(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put()
+    session = desk.open()
+
+    def break_off(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(model_requests, "_accept", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            model_requests.open_request(
+                session, client_request_id="r1", input_text=f"Hello {CANARY}", actor=desk.actor
+            )
+    assert rows_with_canary() == ["providers_modelrequest"]
+    sessions.end_session(session, actor=desk.actor)
+    assert rows_with_canary() == []
+
+
+def test_a_deleted_document_leaves_its_text_in_no_table(desk: Desk) -> None:
+    leak(desk)
+    desk.put("other", title=CANARY, summary=CANARY)
+    reader = desk.open({"playbook": {"scope": "collection"}})
+    request = desk.begin(reader)
+    desk.call(reader, request, "memory_list", "l")
+    desk.call(reader, request, "memory_read", "r", id="other")
+    assert {"providers_projection", "providers_toolcall"} <= set(rows_with_canary())
+    for document_id in ("team-a", "other"):
+        revision = desk.get(document_id).revision
+        documents.delete_document(
+            desk.environment, "playbook", document_id, expected_revision=revision, actor=desk.actor
+        )
+    assert rows_with_canary() == []
 
 
 def test_what_other_documents_gave_stays(desk: Desk) -> None:

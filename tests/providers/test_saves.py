@@ -83,6 +83,39 @@ def test_arguments_that_do_not_fit_are_an_error_of_the_tool(desk: Desk, argument
     assert call.output["error"]["code"] == "invalid_arguments"
 
 
+def test_whole_numbers_beyond_a_double_are_arguments_like_others(desk: Desk) -> None:
+    desk.put()
+    session = desk.open()
+    request = desk.begin(session)
+    for number in (2**53, 2**63 - 1, -(2**63)):
+        call = desk.call(session, request, "memory_save", f"c{number}", text=number)
+        assert call.output["error"]["code"] == "invalid_arguments"
+    with pytest.raises(Conflict):  # one more is another call, which a double could not tell
+        desk.call(session, request, "memory_save", f"c{2**53}", text=2**53 + 1)
+
+
+def test_what_is_wrong_with_arguments_is_said_without_their_values(desk: Desk) -> None:
+    desk.put()
+    session = desk.open()
+    call = desk.call(
+        session, desk.begin(session), "memory_save", text=["a secret"], summary={"b": "a secret"}
+    )
+    assert [one["path"] for one in call.output["error"]["details"]["problems"]] == ["/text", "/summary"]
+    assert "secret" not in str(call.output)
+
+
+@pytest.mark.parametrize("size", [65_536, 65_537])
+def test_arguments_have_a_limit(desk: Desk, size: int) -> None:
+    desk.put()
+    session = desk.open()
+    text = "x" * (size - len('{"text":""}'))
+    output = desk.save(session, desk.begin(session), text)
+    if size == 65_536:
+        assert output["reason"] == "too_large"
+    else:
+        assert output["error"]["message"] == "They have 65537 bytes; at most 65536 are allowed."
+
+
 def test_what_is_not_selected_is_not_bound(desk: Desk) -> None:
     desk.put()
     session = desk.open()

@@ -202,6 +202,13 @@ def test_writable_is_said_as_it_is_now(desk: Desk) -> None:
     desk.freeze()
     assert not writable()
     desk.freeze(frozen=False)
+    store = desk.get().memory.store.wire_id
+    memory_stores.freeze_store(store, actor=desk.actor)
+    assert not writable()
+    assert not desk.recall(session).projections[0].writable
+    assert desk.save(session, desk.begin(session), "x")["reason"] == "agent_writes_disabled"
+    memory_stores.unfreeze_store(store, actor=desk.actor)
+    assert writable()
     sessions.revoke_binding(session, "playbook", actor=desk.actor)
     assert not writable()
 
