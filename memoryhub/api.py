@@ -99,6 +99,7 @@ class HubView(APIView):
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     schema = OperationSchema()
+    body_bytes_max = settings.REQUEST_BODY_BYTES_MAX
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.args, self.kwargs = args, kwargs
@@ -150,7 +151,9 @@ class HubView(APIView):
         """What the handler takes besides ids: `body`, `raw`, `query`, as far as the door names them."""
         arguments: dict[str, Any] = {}
         optional = door.body is None or door.body.may_be_absent
-        body = read_json_body(request, optional=optional) if door.raw_body is None else None
+        body = None
+        if door.raw_body is None:
+            body = read_json_body(request, optional=optional, bytes_max=self.body_bytes_max)
         if door.query is not None:
             arguments["query"] = read_query(request, door.query)
         if door.body is not None:
@@ -189,9 +192,11 @@ def read_body(request: HttpRequest, *, bytes_max: int) -> bytes:
     return raw
 
 
-def read_json_body(request: HttpRequest, *, optional: bool) -> dict[str, Any] | None:
+def read_json_body(
+    request: HttpRequest, *, optional: bool, bytes_max: int = settings.REQUEST_BODY_BYTES_MAX
+) -> dict[str, Any] | None:
     """One JSON object, or None where no body came and none is needed. Raises: InvalidRequest, RequestTooLarge."""
-    raw = read_body(request, bytes_max=settings.REQUEST_BODY_BYTES_MAX)
+    raw = read_body(request, bytes_max=bytes_max)
     if not raw:
         if optional:
             return None

@@ -20,6 +20,7 @@ from providers.document_serializers import (
     document_wire,
 )
 from providers.documents import Document
+from providers.limits import BODY_BYTES_MAX
 from providers.serializers import EnvironmentPageQuery, EnvironmentQuery, list_request
 from providers.views import ProjectMemoryView, no_content, read_revision
 
@@ -47,6 +48,8 @@ class Documents(ProjectMemoryView):
 
 
 class DocumentUrl(ProjectMemoryView):
+    body_bytes_max = BODY_BYTES_MAX
+
     @operation("memory_documents.get", "Get a document", query=EnvironmentQuery, answer=DocumentShape)
     def get(
         self, project_id: str, resource_id: str, document_id: str, *, query: Values, actor: Actor

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from memoryhub.settings import REQUEST_BODY_BYTES_MAX
+from providers.limits import BODY_BYTES_MAX
 from tests.authorization.attempts import attempt_on
 from tests.authorization.conftest import Plots
 from tests.authorization.credentials import OWNER
@@ -14,6 +15,12 @@ from tests.live import LiveHub
 from tests.world import Caller, Tenant
 
 JSON_OPERATIONS = [operation for operation in documented_operations() if operation.takes_json]
+
+
+def limit_of(operation: DocumentedOperation) -> int:
+    """Of a document's changes it is another one."""
+    is_documents = operation.name in ("memory_documents.put", "memory_documents.update")
+    return BODY_BYTES_MAX if is_documents else REQUEST_BODY_BYTES_MAX
 
 
 def padded(body: dict[str, object], size: int) -> bytes:
@@ -25,7 +32,7 @@ def padded(body: dict[str, object], size: int) -> bytes:
 @pytest.mark.parametrize("operation", JSON_OPERATIONS, ids=lambda operation: operation.name)
 def test_a_body_one_past_the_limit_is_refused(plots: Plots, operation: DocumentedOperation) -> None:
     attempt, call = attempt_on(operation, plots.mine), plots.mine.callers[OWNER.kind]
-    past = padded(attempt.seed.body, REQUEST_BODY_BYTES_MAX + 1)
+    past = padded(attempt.seed.body, limit_of(operation) + 1)
     refused = attempt.sending(raw=past).made_by(call)
     assert (refused.status, refused.error_type, refused.error_code) == (
         413,
@@ -38,7 +45,7 @@ def test_a_body_one_past_the_limit_is_refused(plots: Plots, operation: Documente
 def test_a_body_at_the_limit_is_read(plots: Plots, operation: DocumentedOperation) -> None:
     attempt, call = attempt_on(operation, plots.mine), plots.mine.callers[OWNER.kind]
     assert (
-        attempt.sending(raw=padded(attempt.seed.body, REQUEST_BODY_BYTES_MAX)).made_by(call).status
+        attempt.sending(raw=padded(attempt.seed.body, limit_of(operation))).made_by(call).status
         == operation.status
     )
 
