@@ -1,7 +1,7 @@
 """A session's events as they happen, as Server-Sent Events. Source: WHATWG HTML, section 9.2.
 
-A stream holds a thread of its process, so a process keeps few of them, none for ever, and all end with the process: the
-reader comes back with the number of the last event it saw, and misses none.
+A stream holds a thread of its process, so a process keeps few of them, at most half of its threads, none for ever, and all
+end with the process; one whose reader takes nothing is ended by the web worker. The reader comes back with the number of the last event it saw, and misses none.
 """
 
 import json
@@ -14,6 +14,7 @@ from django.db import connection
 
 from memoryhub import session_events, sessions
 from memoryhub.actors import Actor
+from memoryhub.environ import read_integer
 from memoryhub.errors import HubError, Unavailable
 from memoryhub.models import SessionEvent
 from memoryhub.process_end import ending
@@ -26,7 +27,15 @@ QUIET_SECONDS_MAX = (
 )
 LAST_EVENT = "session.ended"
 
-_places = threading.BoundedSemaphore(STREAMS_PER_PROCESS_MAX)
+
+def count_places(web_threads: int) -> int:
+    """How many streams a process of so many threads keeps at once."""
+    return min(STREAMS_PER_PROCESS_MAX, web_threads // 2)
+
+
+_places = threading.BoundedSemaphore(
+    count_places(read_integer("MEMORYHUB_WEB_THREADS", 8, minimum=1, maximum=64))
+)
 
 
 def stream_events(
@@ -46,7 +55,7 @@ def stream_events(
         return None
     if not _places.acquire(blocking=False):
         raise Unavailable(
-            f"This process streams {STREAMS_PER_PROCESS_MAX} sessions already; list the events instead, or try again.",
+            "This process has no place for another stream; list the events instead, or try again.",
             error_code="streams_full",
         )
     return _Frames(_frames(session_id, after, authenticate, shape))

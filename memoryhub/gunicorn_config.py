@@ -30,6 +30,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the heartb
 timeout = 60  # seconds without a sign of life before a process is replaced
 graceful_timeout = 10  # seconds a request may finish in when the hub ends
 keepalive = 30
+sendfile = False  # it waits for a reader past every timeout of the socket
 limit_request_line = 8_190
 limit_request_fields = 100
 limit_request_field_size = 8_190
