@@ -6,6 +6,7 @@
   disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
   neighbour one tenant sends fifty times as much as another, over its limit; the other's p99 with and without it
   schema    the tests that call every operation with made-up requests, 1,000 examples for each
+  races     saves of models against freezes, ends, deletions and each other, 200 rounds for each
   content   the test that any text is kept byte for byte, 5,000 texts
 
 Prints a line for each run, and the seed and the faults of every one that failed; exits 1 when one did.
@@ -37,6 +38,7 @@ REFUSED_SHARE_MIN = 0.25
 SCHEMA_TESTS, SCHEMA_SIZE = "tests/hostile/test_schema.py", {"MEMORYHUB_TEST_SCHEMA_EXAMPLES": "1000"}
 CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
 CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
+RACES, RACES_SIZE = "tests/providers/test_races.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "200"}
 COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
 
 
@@ -206,6 +208,7 @@ SOAKS: dict[str, Soak] = {
     "disk": Soak(5, 30, soak_disk, hub_on_small_disk),
     "neighbour": Soak(1, 240, soak_neighbour, own_hub),
     "schema": Soak(1, 14_400, partial(soak_tests, SCHEMA_TESTS, SCHEMA_SIZE), nullcontext),
+    "races": Soak(1, 3_600, partial(soak_tests, RACES, RACES_SIZE), nullcontext),
     "content": Soak(1, 3_600, partial(soak_tests, CONTENT_TEST, CONTENT_SIZE), nullcontext),
 }
 
