@@ -19,13 +19,15 @@ from memoryhub.client.declarations import (
     http_memory,
     use_secret,
 )
-from memoryhub.client.errors import ConnectionFailed, HubRefused
+from memoryhub.client.errors import ClientError, ConnectionFailed, HubRefused, UnexpectedAnswer
 from memoryhub.client.hub import Hub
 
 __all__ = [
+    "ClientError",
     "ConnectionFailed",
     "Hub",
     "HubRefused",
+    "UnexpectedAnswer",
     "bearer",
     "define_connection",
     "define_manifest",

@@ -14,7 +14,7 @@ class Documents:
     def __init__(self, transport: Transport, project_id: str, environment: str) -> None:
         self._transport = transport
         self._root = f"/v1/projects/{project_id}/memory"
-        self._query = {"environment": environment}
+        self._query: dict[str, Any] = {"environment": environment}
 
     def list(self, resource_id: str) -> Iterator[Document]:
         """Newest change first, without texts."""
@@ -59,9 +59,10 @@ class Documents:
         """Title, text and summary are gone for good, and the id is never used again."""
         self._call("DELETE", resource_id, document_id, None, _match(revision))
 
-    def export(self) -> Iterator[str]:
-        """A line of JSON for each document, retired resources too."""
-        return self._transport.lines(f"{self._root}/export", query=self._query)
+    def export(self, *resource_ids: str) -> Iterator[str]:
+        """A line of JSON for each document, retired resources too; of these resources only, when some are named."""
+        query = self._query | ({"resource": list(resource_ids)} if resource_ids else {})
+        return self._transport.lines(f"{self._root}/export", query=query)
 
     def _documents(self, resource_id: str) -> str:
         return f"{self._root}/{quote(resource_id, safe='')}/documents"

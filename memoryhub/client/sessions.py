@@ -4,9 +4,18 @@ import json
 import uuid
 from collections.abc import Iterator
 from typing import Any, cast
+from urllib.parse import quote
 
 from memoryhub.client.transport import Transport
-from memoryhub.client.wire import Event, ModelRequest, Session, Tool, ToolOutcome
+from memoryhub.client.wire import (
+    Event,
+    ModelRequest,
+    ModelRequestItem,
+    Session,
+    SessionItem,
+    Tool,
+    ToolOutcome,
+)
 
 ROOT = "/v1/sessions"
 
@@ -50,6 +59,7 @@ class Sessions:
         *,
         title: str | None = None,
         text: str = "",
+        summary: str = "",
         access: str = "read-write",
         environment: str | None = None,
         idempotency_key: str | None = None,
@@ -61,6 +71,7 @@ class Sessions:
             "document_id": document_id,
             "title": title,
             "text": text,
+            "summary": summary,
             "access": access,
         }
         return self._post(f"{ROOT}:on-document", body, idempotency_key)
@@ -73,14 +84,20 @@ class Sessions:
     def get(self, session_id: str) -> Session:
         return cast(Session, self._transport.call("GET", f"{ROOT}/{session_id}"))
 
-    def list(self, *, state: str | None = None, memory_store_id: str | None = None) -> Iterator[Session]:
-        return self._transport.pages(ROOT, query={"state": state, "memory_store_id": memory_store_id})
+    def list(
+        self, *, environment: str | None = None, state: str | None = None, memory_store_id: str | None = None
+    ) -> Iterator[SessionItem]:
+        """Newest first. `state`: live or ended."""
+        query = {"environment": environment, "state": state, "memory_store_id": memory_store_id}
+        return self._transport.pages(ROOT, query=query)
 
     def end(self, session_id: str) -> Session:
+        """Nothing of it is saved once this has returned."""
         return cast(Session, self._transport.call("POST", f"{ROOT}/{session_id}/end", repeatable=True))
 
     def revoke(self, session_id: str, resource_id: str) -> Session:
-        path = f"{ROOT}/{session_id}/bindings/{resource_id}/revoke"
+        """The session reaches the resource no more."""
+        path = f"{ROOT}/{session_id}/bindings/{quote(resource_id, safe='')}/revoke"
         return cast(Session, self._transport.call("POST", path, repeatable=True))
 
     def delete(self, session_id: str) -> None:
@@ -110,7 +127,22 @@ class Sessions:
         body = {"call_id": call_id, "name": name, "arguments": arguments}
         return cast(ToolOutcome, self._transport.call("POST", path, body, repeatable=True))
 
+    def get_request(self, session_id: str, request_id: str) -> ModelRequest:
+        """As it was kept. Raises: HubRefused with status 410 when a text in it was erased."""
+        path = f"{ROOT}/{session_id}/model-requests/{request_id}"
+        return cast(ModelRequest, self._transport.call("GET", path))
+
+    def list_requests(self, session_id: str) -> Iterator[ModelRequestItem]:
+        """Newest first."""
+        return self._transport.pages(f"{ROOT}/{session_id}/model-requests")
+
+    def get_call(self, session_id: str, tool_call_id: str) -> ToolOutcome:
+        """By the hub's id. Raises: HubRefused with status 410 when a text in it was erased."""
+        path = f"{ROOT}/{session_id}/tool-calls/{quote(tool_call_id, safe='')}"
+        return cast(ToolOutcome, self._transport.call("GET", path))
+
     def add_event(self, session_id: str, event_type: str, data: dict[str, Any]) -> Event:
+        """Sent once: a second one would be another event."""
         body = {"type": event_type, "data": data}
         return cast(Event, self._transport.call("POST", f"{ROOT}/{session_id}/events", body))
 

@@ -5,31 +5,61 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from memoryhub.client.transport import Transport
-from memoryhub.client.wire import Memory, MemoryStore, MemoryVersion
+from memoryhub.client.wire import Hit, Memory, MemoryStore, MemoryVersion
 
 ROOT = "/v1/memory_stores"
 
-type Hits = list[dict[str, Any]]
+type Hits = list[Hit]
 
 
 class Stores:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, name: str, *, description: str = "", environment: str | None = None) -> MemoryStore:
-        body = {"name": name, "description": description} | (
-            {"environment": environment} if environment else {}
-        )
+    def create(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        metadata: dict[str, str] | None = None,
+        environment: str | None = None,
+    ) -> MemoryStore:
+        body: dict[str, Any] = {"name": name, "description": description, "metadata": metadata or {}}
+        if environment is not None:
+            body["environment"] = environment
         return cast(MemoryStore, self._transport.call("POST", ROOT, body))
+
+    def update(
+        self,
+        store_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        metadata: dict[str, str | None] | None = None,
+    ) -> MemoryStore:
+        """What is None stays. A key of `metadata` whose value is None is removed."""
+        body = {"name": name, "description": description, "metadata": metadata}
+        given = {key: value for key, value in body.items() if value is not None}
+        return cast(MemoryStore, self._transport.call("POST", f"{ROOT}/{store_id}", given, repeatable=True))
 
     def get(self, store_id: str) -> MemoryStore:
         return cast(MemoryStore, self._transport.call("GET", f"{ROOT}/{store_id}"))
 
-    def list(self, *, environment: str | None = None) -> Iterator[MemoryStore]:
-        return self._transport.pages(ROOT, query={"environment": environment})
+    def list(
+        self, *, environment: str | None = None, include_archived: bool = False
+    ) -> Iterator[MemoryStore]:
+        query = {"environment": environment, "include_archived": "true" if include_archived else None}
+        return self._transport.pages(ROOT, query=query)
 
     def archive(self, store_id: str) -> MemoryStore:
         return cast(MemoryStore, self._transport.call("POST", f"{ROOT}/{store_id}/archive", repeatable=True))
+
+    def freeze(self, store_id: str) -> MemoryStore:
+        """Nothing that an agent writes commits once this has returned."""
+        return cast(MemoryStore, self._transport.call("POST", f"{ROOT}/{store_id}/freeze", repeatable=True))
+
+    def unfreeze(self, store_id: str) -> MemoryStore:
+        return cast(MemoryStore, self._transport.call("POST", f"{ROOT}/{store_id}/unfreeze", repeatable=True))
 
     def delete(self, store_id: str) -> None:
         self._transport.call("DELETE", f"{ROOT}/{store_id}")
@@ -55,6 +85,16 @@ class Stores:
         headers = {} if expected_sha256 is None else {"If-Match": f'"{expected_sha256}"'}
         self._transport.call("DELETE", _file(store_id, path), headers=headers)
 
+    def move_file(self, store_id: str, memory_id: str, path: str) -> Memory:
+        """The same memory at another path; its history goes with it."""
+        return cast(
+            Memory, self._transport.call("POST", f"{ROOT}/{store_id}/memories/{memory_id}", {"path": path})
+        )
+
+    def get_memory(self, store_id: str, memory_id: str) -> Memory:
+        """By its id, with its content."""
+        return cast(Memory, self._transport.call("GET", f"{ROOT}/{store_id}/memories/{memory_id}"))
+
     def list_memories(self, store_id: str, *, path_prefix: str = "/", full: bool = False) -> Iterator[Memory]:
         query = {"path_prefix": path_prefix, "view": "full" if full else "basic"}
         return self._transport.pages(f"{ROOT}/{store_id}/memories", query=query)
@@ -63,8 +103,19 @@ class Stores:
         """Newest first, of one memory or of the whole store."""
         return self._transport.pages(f"{ROOT}/{store_id}/memory_versions", query={"memory_id": memory_id})
 
+    def get_version(self, store_id: str, version_id: str) -> MemoryVersion:
+        """With its content, unless it was redacted."""
+        return cast(
+            MemoryVersion, self._transport.call("GET", f"{ROOT}/{store_id}/memory_versions/{version_id}")
+        )
+
+    def redact_version(self, store_id: str, version_id: str) -> MemoryVersion:
+        """Erase the text of a version that is not current, and every copy of it. It never comes back."""
+        path = f"{ROOT}/{store_id}/memory_versions/{version_id}/redact"
+        return cast(MemoryVersion, self._transport.call("POST", path, repeatable=True))
+
     def search(self, store_id: str, query: str, *, limit: int = 20) -> Hits:
-        """Best first: `[{"memory", …}]`. By POST, so that the query stands in no log of URLs."""
+        """Best first, without contents. By POST, so that the query stands in no log of URLs."""
         body = {"query": query, "limit": limit}
         found = self._transport.call("POST", f"{ROOT}/{store_id}/memories/search", body, repeatable=True)
         return cast(Hits, found["data"])

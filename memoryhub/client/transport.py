@@ -8,13 +8,17 @@ from typing import Any
 
 import httpx2
 
-from memoryhub.client.errors import ConnectionFailed, HubRefused
+from memoryhub.client.errors import ConnectionFailed, HubRefused, UnexpectedAnswer
 
 TIMEOUT_SECONDS = 30.0
+STREAM_SECONDS_MIN = 45.0  # the hub sends a comment into a quiet stream every 15 seconds
 TRIES_MAX = 3
 RETRY_SECONDS = 0.2
-_BUSY = frozenset({429, 502, 503})
+RETRY_AFTER_SECONDS_MAX = 5.0  # a hub that wants a longer pause gets it from the caller
+_BUSY = frozenset({429, 503})
+_OF_PROXIES = frozenset({502, 504})
 _REPEATABLE = frozenset({"GET", "HEAD"})
+_NOTHING_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class Transport:
@@ -25,6 +29,7 @@ class Transport:
             timeout=timeout_seconds,
             follow_redirects=False,
         )
+        self._stream_timeout = httpx2.Timeout(timeout_seconds, read=max(timeout_seconds, STREAM_SECONDS_MIN))
 
     def close(self) -> None:
         self._client.close()
@@ -49,11 +54,10 @@ class Transport:
     ) -> Any:
         """The body of the answer, None when it has none. `repeatable`: the hub does it once, however often it is sent.
 
-        Raises: HubRefused, ConnectionFailed.
+        Raises: HubRefused, UnexpectedAnswer, ConnectionFailed.
         """
         response = self._send(method, path, body, query, headers, repeatable or method in _REPEATABLE)
-        if response.status_code >= 400:
-            raise HubRefused(response.status_code, _json(response))
+        _require_success(response)
         return _json(response) if response.content else None
 
     def _send(
@@ -65,36 +69,40 @@ class Transport:
         headers: Mapping[str, str] | None,
         may_repeat: bool,
     ) -> httpx2.Response:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
         for tries in range(1, TRIES_MAX + 1):
-            is_last = tries == TRIES_MAX or not may_repeat
+            pause = RETRY_SECONDS * 2 ** (tries - 1) * random.uniform(0.5, 1.5)
             try:
                 response = self._client.request(
-                    method, path, json=body, params=given, headers=dict(headers or {})
+                    method, path, json=body, params=_given(query), headers=dict(headers or {})
                 )
-            except httpx2.TransportError as error:
-                if is_last:
-                    raise ConnectionFailed(f"The hub did not answer: {error}") from error
+            except httpx2.RequestError as error:
+                if tries == TRIES_MAX or not (may_repeat or isinstance(error, _NOTHING_SENT)):
+                    raise ConnectionFailed(
+                        f"The hub did not answer: {error or type(error).__name__}"
+                    ) from error
             else:
-                if is_last or response.status_code not in _BUSY:
+                wanted = _wanted_pause(response)
+                if tries == TRIES_MAX or not may_repeat or wanted is None or wanted > RETRY_AFTER_SECONDS_MAX:
                     return response
-            time.sleep(RETRY_SECONDS * 2 ** (tries - 1) * random.uniform(0.5, 1.5))
+                pause = max(pause, wanted)
+            time.sleep(pause)
         raise AssertionError("unreachable")
 
     def lines(self, path: str, *, query: Mapping[str, Any] | None = None) -> Iterator[str]:
-        """The lines of a streamed answer. Raises: HubRefused, ConnectionFailed."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
+        """The lines of a streamed answer, which only a line feed ends. Raises: HubRefused, UnexpectedAnswer, ConnectionFailed."""
         try:
-            with self._client.stream("GET", path, params=given) as response:
-                if response.status_code >= 400:
+            with self._client.stream(
+                "GET", path, params=_given(query), timeout=self._stream_timeout
+            ) as response:
+                if not response.is_success:
                     response.read()
-                    raise HubRefused(response.status_code, _json(response))
-                yield from response.iter_lines()
-        except httpx2.TransportError as error:
-            raise ConnectionFailed(f"The stream broke off: {error}") from error
+                    _require_success(response)
+                yield from _split(response.iter_bytes())
+        except httpx2.RequestError as error:
+            raise ConnectionFailed(f"The stream broke off: {error or type(error).__name__}") from error
 
     def pages(self, path: str, *, query: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        """Every item of a list, page after page. Raises: HubRefused, ConnectionFailed."""
+        """Every item of a list, page after page. Raises: HubRefused, UnexpectedAnswer, ConnectionFailed."""
         asked = dict(query or {})
         while True:
             page = self.call("GET", path, query=asked)
@@ -104,8 +112,46 @@ class Transport:
             asked["page"] = page["next_page"]
 
 
+def _given(query: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (query or {}).items() if value is not None}
+
+
+def _wanted_pause(response: httpx2.Response) -> float | None:
+    """For how long to wait before the same again; None for an answer that is final.
+
+    A 502 of the hub itself is one: a memory could not be recalled. One of a proxy before it is not.
+    """
+    is_busy = response.status_code in _BUSY
+    if not is_busy and (response.status_code not in _OF_PROXIES or _is_json(response)):
+        return None
+    after = response.headers.get("Retry-After", "")
+    return float(after) if after.isascii() and after.isdigit() else 0.0
+
+
+def _require_success(response: httpx2.Response) -> None:
+    """Raises: HubRefused, also for a redirect, which is never followed: the key would go where it leads."""
+    if not response.is_success:
+        raise HubRefused(response.status_code, _json(response) if _is_json(response) else None)
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return str(response.headers.get("Content-Type", "")).partition(";")[0].strip() == "application/json"
+
+
 def _json(response: httpx2.Response) -> Any:
     try:
         return response.json()
-    except ValueError:
-        return None
+    except ValueError as error:
+        raise UnexpectedAnswer(
+            f"The answer with status {response.status_code} is not a hub's: is the address right?"
+        ) from error
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[str]:
+    """httpx2's own lines end at U+2028 and others too, which JSON holds as they are."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode() for line in lines)
+    if rest:
+        yield rest.decode()

@@ -1,6 +1,6 @@
 """The shapes of the hub's answers, as far as a caller reads them. The API reference has all."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class MemoryStore(TypedDict):
@@ -41,6 +41,32 @@ class MemoryVersion(TypedDict):
     redacted_at: str | None
 
 
+class Hit(Memory):
+    """A memory that was found. `snippet`: `{"text", "offset", "highlights": [{"start", "end"}]}`."""
+
+    score: float
+    snippet: dict[str, Any]
+
+
+class Namespace(TypedDict):
+    id: str
+    resource: str
+    partition: str
+    created_at: str
+
+
+class Secret(TypedDict):
+    """Without its value, which is never given back."""
+
+    id: str
+    environment_id: str
+    name: str
+    agent_id: str | None
+    allowed_origins: list[str]
+    created_at: str
+    changed_at: str
+
+
 class Resource(TypedDict):
     id: str
     environment_id: str
@@ -66,6 +92,16 @@ class Document(TypedDict, total=False):
     writer: dict[str, str]
 
 
+class Promotion(TypedDict):
+    """`changed_endpoints`: `[{"resource", "old", "new", "sessions_on_old"}]`."""
+
+    deployment_id: str
+    agent_id: str
+    environment_id: str
+    changed_endpoints: list[dict[str, Any]]
+    created_at: str
+
+
 class Deployment(TypedDict):
     id: str
     agent_id: str
@@ -74,15 +110,46 @@ class Deployment(TypedDict):
     warnings: list[str]
 
 
-class Session(TypedDict):
+class Binding(TypedDict):
+    """`id` of a document or a namespace; `namespace` and `partition` of a namespace only."""
+
+    resource: str
+    scope: Literal["document", "collection", "namespace"]
+    id: NotRequired[str]
+    access: Literal["read", "read-write"]
+    writable: bool
+    namespace: NotRequired[str]
+    partition: NotRequired[str]
+    revoked_at: str | None
+
+
+class AttachedStore(TypedDict):
+    memory_store_id: str
+    access: Literal["read_only", "read_write"]
+    name: str
+    description: str
+    instructions: str | None
+    mount_path: str
+
+
+class SessionItem(TypedDict):
+    """As lists have it."""
+
     id: str
     environment_id: str
     title: str
     state: Literal["live", "ended"]
+    created_at: str
+    ended_at: str | None
+
+
+class Session(SessionItem):
+    """`resources`: the attached stores."""
+
     agent_id: str | None
     deployment_id: str | None
-    memory: list[dict[str, Any]]
-    resources: list[dict[str, Any]]
+    memory: list[Binding]
+    resources: list[AttachedStore]
     system_context: str | None
 
 
@@ -92,10 +159,18 @@ class Projection(TypedDict):
     writable: bool
 
 
-class ModelRequest(TypedDict):
+class ModelRequestItem(TypedDict):
+    """As lists have it. `selected`: what the render uses, None until it has said so."""
+
     id: str
     client_request_id: str
-    state: str
+    state: Literal["recalling", "accepted", "recall_failed"]
+    selected: list[str] | None
+    created_at: str
+    accepted_at: str | None
+
+
+class ModelRequest(ModelRequestItem):
     memory: dict[str, Projection]
 
 
