@@ -19,7 +19,7 @@ from memoryhub.errors import Conflict, InvalidRequest, NotFound
 from memoryhub.members import require_member_room
 from memoryhub.models import Invitation, Membership, User
 from memoryhub.operations import ROLES
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.passwords import check_password_strength, count_password_try
 from memoryhub.rows import find_row
 from memoryhub.tokens import new_token, token_sha256
@@ -94,10 +94,7 @@ def _open_invitations() -> QuerySet[Invitation]:
 def list_invitations(page: ListRequest, *, actor: Actor) -> Page[Invitation]:
     """Newest first, used and revoked ones included."""
     invitations = Invitation.objects.filter(project_id=actor.project_id)
-    position = page.position()
-    if position is not None:
-        invitations = invitations.filter(id__lt=UUID(hex=position[0]))
-    return cut_page(list(invitations.order_by("-id")[: page.limit + 1]), page, lambda row: [row.id.hex])
+    return cut_newest(invitations, page)
 
 
 def state_of(invitation: Invitation) -> InvitationState:

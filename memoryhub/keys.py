@@ -20,7 +20,7 @@ from memoryhub.digests import are_equal
 from memoryhub.errors import AuthenticationFailed, Conflict, InvalidRequest, NotFound
 from memoryhub.models import ApiKey, Environment
 from memoryhub.operations import SCOPES
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from memoryhub.tokens import new_token, token_sha256
 
@@ -165,12 +165,7 @@ def _check_scopes(
 
 def list_keys(page: ListRequest, *, actor: Actor) -> Page[ApiKey]:
     """Newest first, revoked ones included."""
-    keys = _visible_keys(actor)
-    position = page.position()
-    if position is not None:
-        keys = keys.filter(id__lt=UUID(hex=position[0]))
-    rows = list(keys.select_related("environment").order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda key: [key.id.hex])
+    return cut_newest(_visible_keys(actor).select_related("environment"), page)
 
 
 def state_of(key: ApiKey) -> KeyState:

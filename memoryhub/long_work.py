@@ -18,7 +18,7 @@ from memoryhub.errors import InvalidRequest, NotFound, PermissionRefused
 from memoryhub.job_kinds import find_job_kind, get_job_kind
 from memoryhub.models import Job
 from memoryhub.operations import OPERATIONS, allows
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 
 UNFINISHED = ("waiting", "running")
@@ -106,10 +106,7 @@ def _require_job_room(project_id: UUID) -> None:
 def list_jobs(page: ListRequest, *, actor: Actor) -> Page[Job]:
     """Newest first, with who asked. Raises: InvalidRequest for a foreign cursor."""
     found = visible_jobs(actor).select_related("asked_by")
-    position = page.position()
-    if position is not None:
-        found = found.filter(id__lt=UUID(hex=position[0]))
-    return cut_page(list(found.order_by("-id")[: page.limit + 1]), page, lambda job: [job.id.hex])
+    return cut_newest(found, page)
 
 
 def get_job(job_id: str, *, actor: Actor) -> Job:

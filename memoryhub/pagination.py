@@ -10,7 +10,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from django.db.models import Model
+from django.db.models.query import QuerySet
 from django.utils.crypto import salted_hmac
 
 from memoryhub.digests import canonical_json
@@ -80,3 +83,11 @@ def cut_page[Row](
     shown = list(rows[: request.limit])
     more = len(rows) > request.limit
     return Page(shown, request.cursor(position_of(shown[-1])) if more else None)
+
+
+def cut_newest[Row: Model](rows: QuerySet[Row], request: ListRequest) -> Page[Row]:
+    """The page of rows whose ids are in the order of time, newest first. Raises: InvalidRequest for a foreign cursor."""
+    position = request.position()
+    if position is not None:
+        rows = rows.filter(pk__lt=UUID(hex=position[0]))
+    return cut_page(list(rows.order_by("-pk")[: request.limit + 1]), request, lambda row: [row.pk.hex])

@@ -20,7 +20,7 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.encryption import key_name, open_seal, seal
 from memoryhub.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from memoryhub.models import AuditEvent, Environment, Secret
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 
 VALUE_BYTES_MAX = 4_096
@@ -104,11 +104,7 @@ def list_secrets(page: ListRequest, *, environment: str | None, actor: Actor) ->
     secrets = visible_secrets(actor).defer("sealed")
     if environment is not None:
         secrets = secrets.filter(environment_id=tenancy.get_environment(environment, actor=actor).id)
-    position = page.position()
-    if position is not None:
-        secrets = secrets.filter(id__lt=UUID(hex=position[0]))
-    rows = list(secrets.order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda secret: [secret.id.hex])
+    return cut_newest(secrets, page)
 
 
 def list_writers(secrets: Sequence[Secret]) -> dict[UUID, str]:

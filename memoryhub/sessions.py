@@ -3,15 +3,13 @@
 Order of locks: the session before any store, memory or document.
 """
 
-from uuid import UUID
-
 from django.db.models.query import QuerySet
 
 from memoryhub import ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import Session
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 
 
@@ -65,8 +63,4 @@ def cut_sessions(
         sessions = sessions.filter(environment_id=tenancy.get_environment(environment, actor=actor).id)
     if is_live is not None:
         sessions = sessions.filter(ended_at__isnull=is_live)
-    position = page.position()
-    if position is not None:
-        sessions = sessions.filter(id__lt=UUID(hex=position[0]))
-    rows = list(sessions.order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda session: [session.id.hex])
+    return cut_newest(sessions, page)

@@ -15,7 +15,7 @@ from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import Environment
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from providers.declarations import DeclaredResource, DocumentProvider, HttpProvider, Manifest, parse_manifest
 from providers.models import Binding, Deployment, Promotion, Resource
@@ -95,11 +95,7 @@ def list_deployments(page: ListRequest, *, agent_id: str | None, actor: Actor) -
     deployments = visible_deployments(actor)
     if agent_id is not None:
         deployments = deployments.filter(agent_id=agent_id)
-    position = page.position()
-    if position is not None:
-        deployments = deployments.filter(id__lt=UUID(hex=position[0]))
-    rows = list(deployments.order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda deployment: [deployment.id.hex])
+    return cut_newest(deployments, page)
 
 
 def list_active(environment_id: UUID) -> list[Promotion]:

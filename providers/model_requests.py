@@ -16,7 +16,7 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.credentials import hold_credential
 from memoryhub.errors import Conflict, Gone, NotFound, RecallFailed
 from memoryhub.models import Session
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
 from providers import deployments
@@ -152,12 +152,8 @@ def find_request(session: Session, request_id: str) -> ModelRequest:
 def list_requests(session_id: str, page: ListRequest, *, actor: Actor) -> Page[ModelRequest]:
     """Newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
     session = sessions.get_session(session_id, actor=actor)
-    held = ModelRequest.objects.filter(session_id=session.id).prefetch_related("projections", "tool_calls")
-    position = page.position()
-    if position is not None:
-        held = held.filter(id__lt=UUID(hex=position[0]))
-    rows = list(held.order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda request: [request.id.hex])
+    held = ModelRequest.objects.filter(session_id=session.id)
+    return cut_newest(held, page)
 
 
 @atomic(durable=True)

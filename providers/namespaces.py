@@ -1,11 +1,9 @@
 """Namespaces of HTTP resources, and the partition key that stands for each at its endpoint. Source: contract, section 5."""
 
-from uuid import UUID
-
 import structlog
 from django.conf import settings
 
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from providers.models import Namespace, Resource
 from providers.partition_keys import partition_key
@@ -50,8 +48,4 @@ def _partition(resource: Resource, namespace_id: str) -> str:
 def list_namespaces(resource: Resource, page: ListRequest) -> Page[Namespace]:
     """Newest first. Raises: InvalidRequest for a foreign cursor."""
     namespaces = Namespace.objects.filter(resource=resource)
-    position = page.position()
-    if position is not None:
-        namespaces = namespaces.filter(id__lt=UUID(hex=position[0]))
-    rows = list(namespaces.order_by("-id")[: page.limit + 1])
-    return cut_page(rows, page, lambda namespace: [namespace.id.hex])
+    return cut_newest(namespaces, page)
