@@ -95,7 +95,8 @@ def declare_resource(
     changed = write_resources(manifest, environment_id, acknowledged, actor)
     active = find_active(environment_id, DEFAULT_AGENT)
     if active is None or active.manifest_sha256 != manifest.sha256():
-        set_active(add_deployment(DEFAULT_AGENT, manifest, actor), environment_id, changed, actor)
+        active = add_deployment(DEFAULT_AGENT, manifest, actor)
+    set_active(active, environment_id, changed, actor)
     made = Resource.objects.select_related("store").get(environment_id=environment_id, resource_id=id_)
     return describe_resource(made)
 

@@ -6,7 +6,7 @@ from django.db.transaction import atomic
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import AuditEvent, Project
-from providers import deployments
+from providers import declared, deployments
 from providers.deployments import Promoted
 from providers.models import Namespace, Promotion, Resource
 from tests.providers.desk import Desk
@@ -75,6 +75,33 @@ def test_a_moved_endpoint_needs_a_word_and_tells_who_still_calls_the_old_one(des
     deploy(desk, http_resource(), origin="https://new.example.com", ack=True)
     event = AuditEvent.objects.filter(action=AuditAction.DEPLOYMENT_PROMOTED).latest("number")
     assert event.details["changed_endpoints"] == [change]
+
+
+def test_a_declaration_in_force_that_moves_an_endpoint_back_is_promoted_again(desk: Desk) -> None:
+    """Another agent had moved it meanwhile: the trail says that it moved, and who still calls the other endpoint."""
+
+    def declare(*, acknowledge: bool) -> None:
+        declared.declare_resource(
+            environment="development",
+            resource=http_resource(),
+            connection=connection(),
+            acknowledge_endpoint_change=acknowledge,
+            actor=desk.actor,
+        )
+
+    declare(acknowledge=False)
+    deploy(desk, http_resource(path="/v2"), ack=True)
+    with pytest.raises(Conflict):
+        declare(acknowledge=False)
+    declare(acknowledge=True)
+    promoted = AuditEvent.objects.filter(project=desk.tenant.project, action=AuditAction.DEPLOYMENT_PROMOTED)
+    latest = promoted.order_by("-number").first()
+    assert latest is not None
+    [change] = latest.details["changed_endpoints"]
+    assert (change["old"], change["new"]) == (
+        "https://memory.example.com/v2",
+        "https://memory.example.com/memory",
+    )
 
 
 def test_limits_stay_when_the_activation_fails_and_the_promotion_can_be_repeated(desk: Desk) -> None:
