@@ -16,7 +16,7 @@ from memoryhub.errors import InvalidRequest
 from memoryhub.models import Project, Session
 from providers import namespaces
 from providers.declarations import Manifest
-from providers.limits import BINDINGS_MAX
+from providers.limits import BINDINGS_MAX, RESOURCE_ID_LENGTH_MAX
 from providers.models import Binding, Resource
 from providers.offers import find_collision
 from stores.models import Memory
@@ -40,7 +40,8 @@ class WantedBinding:
 
 
 def refused(resource_id: str, sentence: str) -> InvalidRequest:
-    return InvalidRequest(f"memory.{resource_id}: {sentence}", error_code="invalid_memory_binding")
+    named = resource_id[:RESOURCE_ID_LENGTH_MAX]
+    return InvalidRequest(f"memory.{named}: {sentence}", error_code="invalid_memory_binding")
 
 
 def parse_bindings(value: Mapping[str, Any]) -> list[WantedBinding]:
@@ -58,7 +59,7 @@ def _parse_binding(resource_id: str, given: Any) -> WantedBinding:
         raise refused(resource_id, "It must be an object.")
     unknown = sorted(given.keys() - _KEYS)
     if unknown:
-        raise refused(resource_id, f"{unknown[0]} is not known here.")
+        raise refused(resource_id, f"{unknown[0][:RESOURCE_ID_LENGTH_MAX]} is not known here.")
     scope, target_id, access = given.get("scope"), given.get("id"), given.get("access", "read")
     if scope not in ("document", "collection", "namespace"):
         raise refused(resource_id, "scope must be document, collection or namespace.")

@@ -116,9 +116,9 @@ def _repeat(call: ToolCall, request_sha256: str) -> ToolCall:
 def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str, Any]) -> Outcome:
     """The checks that every tool shares, in the contract's order, then the tool."""
     bound, selected = model_requests.bound_resources(session), request.selected or []
-    known = known_tools(bound, selected).get(name)
-    if known is None:
-        return _answer_unknown(name, known_tools(bound, [one.resource.id for one in bound]))
+    of_session = known_tools(bound, [one.resource.id for one in bound]).get(name)
+    if of_session is None:
+        return tool_error("unknown_tool", f"There is no memory tool {name[:64]}.")
     size = len(exact_json(arguments))
     if size > ARGUMENTS_BYTES_MAX:
         return tool_error(
@@ -126,9 +126,12 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
         )
     rest = {key: value for key, value in arguments.items() if key != RESERVED_ARGUMENT}
     # Of a document's tool the arguments are checked first (7.2), of a service's its target (9.2).
-    documents_tool = next((target for target in known.targets.values() if target.is_document), None)
+    documents_tool = next((target for target in of_session.targets.values() if target.is_document), None)
     if documents_tool and (problems := find_argument_problems(documents_tool.input, rest)):
         return _invalid(problems)
+    known = known_tools(bound, selected).get(name)
+    if known is None:
+        return rejected("not_bound", bound=[])
     offered = offer_tools(bound, selected).get(name)
     eligible = list(offered.targets) if offered else []
     target = choose_target(known, eligible, arguments.get(RESERVED_ARGUMENT, UNNAMED))
@@ -141,13 +144,6 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
         return rejected("session_closed")
     outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
     return replace(outcome, resource_id=target.resource_id)
-
-
-def _answer_unknown(name: str, of_others: dict[str, Any]) -> Outcome:
-    """A tool of a resource that the render did not select is not bound here; any other name is no tool."""
-    if name in of_others:
-        return rejected("not_bound", bound=[])
-    return tool_error("unknown_tool", f"There is no memory tool {name[:64]}.")
 
 
 def _invalid(problems: list[dict[str, str]]) -> Outcome:
