@@ -23,6 +23,7 @@ _AREA = re.compile(r'<textarea name="(\w+)"[^>]*>\r?\n?(.*?)</textarea>', re.DOT
 class Site:
     client: Client
     base: str
+    project: Project
 
     def get(self, path: str = "", **query: str) -> Any:
         return self.client.get(self.base + path, query_params=query)
@@ -34,7 +35,7 @@ class Site:
 def sign_in(user: User, project: Project, environment: str = "development") -> Site:
     client = Client()
     client.force_login(user)
-    return Site(client, f"/p/{project.wire_id}/{environment}")
+    return Site(client, f"/p/{project.wire_id}/{environment}", project)
 
 
 def add_person(tenant: Tenant, role: str) -> User:

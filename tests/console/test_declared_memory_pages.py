@@ -72,7 +72,7 @@ def test_what_is_wrong_with_a_declaration_stands_beside_its_field(
     answer = owner.post("/declare", whole | typed)
     assert answer.status_code == 400
     assert said in text(answer)
-    assert not Resource.objects.exists()
+    assert not Resource.objects.filter(project=owner.project).exists()
 
 
 def test_http_memory_says_that_it_sends_the_input_and_is_a_preview(owner: Site) -> None:
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_service_stands_beside_its_field(
     answer = owner.post("/declare", service(**typed))
     assert answer.status_code == 400
     assert said in text(answer) or said.rpartition("/")[2] in text(answer)
-    assert not Resource.objects.exists()
+    assert not Resource.objects.filter(project=owner.project).exists()
 
 
 def test_a_change_keeps_what_the_form_does_not_show(owner: Site, desk: Desk) -> None:
@@ -130,10 +130,10 @@ def test_a_declaration_that_changed_meanwhile_is_not_overwritten(owner: Site, de
     assert answer.status_code == 409
     assert "somebody else declared this resource" in text(answer)
     assert "Mine &lt;b&gt;" in text(answer)
-    assert Resource.objects.get(resource_id="playbook").description == "How we work."
+    assert Resource.objects.get(project=owner.project, resource_id="playbook").description == "How we work."
     again = form_of(answer)
     assert owner.post("/resources/playbook/declaration", again).status_code == 302
-    assert Resource.objects.get(resource_id="playbook").description == "Mine <b>"
+    assert Resource.objects.get(project=owner.project, resource_id="playbook").description == "Mine <b>"
 
 
 def test_a_secret_that_was_named_meanwhile_is_a_change_too(owner: Site) -> None:
@@ -154,7 +154,7 @@ def test_another_endpoint_is_asked_about(owner: Site) -> None:
     assert "No data moves with a resource" in text(answer)
     again = form_of(answer) | {"acknowledge": "on"}
     assert owner.post("/resources/knowledge/declaration", again).status_code == 302
-    assert Resource.objects.get().provider["origin"] == "https://elsewhere.example.com"
+    assert Resource.objects.get(project=owner.project).provider["origin"] == "https://elsewhere.example.com"
 
 
 def test_the_declaration_is_what_the_api_takes(owner: Site, desk: Desk) -> None:
@@ -330,7 +330,7 @@ def test_an_export_is_a_line_for_each_document(owner: Site, desk: Desk) -> None:
 
 def test_the_store_of_a_resource_offers_nothing_that_would_be_refused(owner: Site, desk: Desk) -> None:
     desk.put()
-    store = Resource.objects.get().store
+    store = Resource.objects.get(project=owner.project).store
     memory_id = desk.get().memory.wire_id
     base = f"{owner.base}/stores/{store.wire_id}"
     shown = "".join(
@@ -420,7 +420,7 @@ def test_a_deployment_is_made_promoted_and_shown(owner: Site, desk: Desk) -> Non
     assert "Promote…" in shown
     assert owner.client.post(f"{made}/promote")["Location"] == made
     assert "in force since" in text(owner.client.get(made))
-    assert Resource.objects.filter(resource_id="notes").exists()
+    assert Resource.objects.filter(project=owner.project, resource_id="notes").exists()
 
 
 def test_a_promotion_that_moves_an_endpoint_is_asked_about(owner: Site, tenant: Tenant) -> None:

@@ -1,6 +1,7 @@
 """Who sees which page, and which buttons on it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -78,7 +79,7 @@ def test_a_stranger_is_told_what_is_told_of_a_project_that_never_was(
 ) -> None:
     shelf.put()
     foreign = sign_in(stranger.owner, tenant.project)
-    unknown = Site(foreign.client, f"/p/{unused_id('proj')}/development")
+    unknown = replace(foreign, base=f"/p/{unused_id('proj')}/development")
     for path in [*pages_of(shelf), *changes(shelf)]:
         for method in ("get", "post"):
             answers = [getattr(site, method)(path) for site in (foreign, unknown)]

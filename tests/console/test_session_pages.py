@@ -119,7 +119,7 @@ def test_one_binding_is_revoked_a_session_ended_and_deleted(owner: Site, desk: D
     assert "document <bdi>team-a" in text(owner.get(f"{path}/bindings/playbook/revoke"))
     assert owner.get(f"{path}/bindings/none/revoke").status_code == 404
     owner.post(f"{path}/bindings/playbook/revoke")
-    assert Binding.objects.get().revoked_at is not None
+    assert Binding.objects.get(project=owner.project).revoked_at is not None
     assert desk.save(session_id, request_id, "late")["reason"] == "session_closed"
     assert "Revoked" in text(owner.get(path))
     assert "There is no way back" in text(owner.get(f"{path}/end"))
@@ -129,7 +129,7 @@ def test_one_binding_is_revoked_a_session_ended_and_deleted(owner: Site, desk: D
     assert f'"{owner.base}{path}/end"' not in shown
     assert "Calls" in text(owner.get(f"{path}/delete"))
     assert owner.post(f"{path}/delete")["Location"] == f"{owner.base}/sessions"
-    assert not Session.objects.exists()
+    assert not Session.objects.filter(project=owner.project).exists()
     assert desk.get().text == "Deploy before noon."
 
 
@@ -165,7 +165,7 @@ def test_the_audit_trail_leads_to_sessions_deployments_and_secrets(owner: Site, 
     assert f'href="{owner.base}/sessions/{session_id}"' in shown
     assert f'href="{owner.base}/deployments/' in shown
     assert f'href="{owner.base}/resources/playbook/documents/team-a"' in shown
-    assert f'href="{owner.base}/secrets/{Secret.objects.get().wire_id}"' in shown
+    assert f'href="{owner.base}/secrets/{Secret.objects.get(project=owner.project).wire_id}"' in shown
 
 
 def test_a_viewer_is_offered_no_change_of_a_session_or_a_document(tenant: Tenant, desk: Desk) -> None:
@@ -215,7 +215,7 @@ def test_a_secret_is_written_replaced_and_never_shown(owner: Site, tenant: Tenan
     assert "No secret yet" in text(owner.get("/secrets"))
     assert owner.post("/secrets/new", secret())["Location"] == f"{owner.base}/secrets"
     assert value_of(tenant) == "s3cret value"
-    path = f"/secrets/{Secret.objects.get().wire_id}"
+    path = f"/secrets/{Secret.objects.get(project=owner.project).wire_id}"
     form = form_of(owner.get(path))
     assert owner.post(path, form | {"value": "another"}).status_code == 302
     assert value_of(tenant) == "another"
@@ -236,7 +236,7 @@ def test_a_refused_secret_is_not_given_back(owner: Site) -> None:
         assert answer.status_code == 400, wrong
         assert said in text(answer), wrong
         assert secret(**wrong)["value"] not in text(answer)
-    assert not Secret.objects.exists()
+    assert not Secret.objects.filter(project=owner.project).exists()
 
 
 def test_a_new_secret_replaces_none_and_a_replacement_only_what_was_shown(
@@ -247,14 +247,14 @@ def test_a_new_secret_replaces_none_and_a_replacement_only_what_was_shown(
     assert taken.status_code == 409
     assert "There is a secret of this name already" in text(taken)
     assert owner.post("/secrets/new", secret(value="of one agent", agent_id="triage")).status_code == 302
-    path = f"/secrets/{Secret.objects.get(agent_id='').wire_id}"
+    path = f"/secrets/{Secret.objects.get(project=owner.project, agent_id='').wire_id}"
     form = form_of(owner.get(path))
     owner.post(path, form | {"value": "theirs"})
     stale = owner.post(path, form | {"value": "mine"})
     assert stale.status_code == 409
     assert (value_of(tenant), value_of(tenant, "triage")) == ("theirs", "of one agent")
     owner.post(f"{path}/delete")
-    assert [one.agent_id for one in Secret.objects.all()] == ["triage"]
+    assert [one.agent_id for one in Secret.objects.filter(project=owner.project)] == ["triage"]
 
 
 def test_without_a_key_no_secret_is_asked_for(owner: Site) -> None:

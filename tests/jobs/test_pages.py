@@ -1,6 +1,7 @@
 """The pages of long work: who sees what, what is refused and why, and how a file comes and goes."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ def test_a_viewer_exports_and_ends_only_their_own(desk: Desk, owner: Site, viewe
 def test_who_may_not_do_it_does_not_get_its_file(desk: Desk, viewer: Site) -> None:
     """An upload waits: it is nobody's download, and a job of a kind one may not do has no file for one."""
     job = desk.import_archive(desk.exported())
-    site = Site(viewer.client, viewer.base.replace("development", "production"))
+    site = replace(viewer, base=viewer.base.replace("development", "production"))
     assert site.get(f"/work/{job.wire_id}").status_code == 200
     assert site.get(f"/work/{job.wire_id}/file").status_code == 404
     Job.objects.filter(id=job.id).update(file_name="a.tar")
