@@ -223,6 +223,7 @@ OPENS_SOCKETS = {
     "memoryhub/client/transport.py": "calls a hub, from where there is none",
     "memoryhub/embedded/postgres.py": "asks whether its PostgreSQL listens",
     "memoryhub/embedded/valkey.py": "asks whether its queue listens",
+    "memoryhub/web_worker.py": "bounds how long a client may take nothing",
     "memoryhub/supervisor.py": "opens the hub's own port and asks it whether it is ready",
     "tools/bench/clients.py": "calls the hub it measures",
 }

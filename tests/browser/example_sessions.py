@@ -104,16 +104,16 @@ def _declare(known: dict[str, list[str]], actor: Actor) -> None:
     )
     known["deployment_id"] = [later.wire_id, made.wire_id]
     known["resource_id"] = [PLAYBOOK, CUSTOMERS, KNOWLEDGE]
-    known["secret_id"] = [_keep_secret(actor)]
+    known["secret_id"] = [keep_secret(actor)]
 
 
-def _keep_secret(actor: Actor) -> str:
+def keep_secret(actor: Actor, *, agent_id: str = "") -> str:
     keys = settings.ENCRYPTION_KEYS or [bytes(32)]
     with override_settings(ENCRYPTION_KEYS=keys):
         return secrets.put_secret(
             environment=ENVIRONMENT,
             name="CRM_MEMORY_TOKEN",
-            agent_id="",
+            agent_id=agent_id,
             value="a token",
             allowed_origins=["https://memory.harborsupply.example"],
             actor=actor,

@@ -12,6 +12,7 @@ from stores import memories, memory_stores, memory_versions
 from stores.models import MemoryVersion
 from tests.browser.example import ENVIRONMENT, Example
 from tests.browser.example_work import add_job
+from tests.browser.payload_sessions import converse
 
 UNSEEN = "\u202e"
 PAYLOADS = [
@@ -64,6 +65,7 @@ def _fill(tag: str, pack: str, project: Project, owner: User) -> Example:
     key = keys.create_key(environment=ENVIRONMENT, name=pack, scopes=["host"], actor=actor).key
     example.note("key_id", key.wire_id)
     _write(example, pack, keys.key_actor(key), actor)
+    converse(example.ids, tag, pack, "\n".join(PAYLOADS), actor)
     example.note("session_key", _session_of(pack, owner))
     _fail_work(example, pack)
     return example
