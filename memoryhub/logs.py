@@ -43,6 +43,7 @@ def configure(options: dict[str, Any]) -> None:
                 "django.security": {"level": "ERROR"},
                 "celery": {"level": "WARNING"},
                 "psycopg.pool": {"level": "ERROR"},
+                "httpcore2": {"level": "WARNING"},  # it tells the headers of answers
             },
         }
     )

@@ -1,5 +1,6 @@
 """The settings of a hub: one file. Every variable read here has its paragraph in docs/settings.md."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from memoryhub.environ import (
     read_list,
     read_text,
 )
+from memoryhub.private_origins import Network, parse_private_origins
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = embedded.data_folder()
@@ -54,6 +56,20 @@ ENCRYPTION_KEYS = [
     )
     if key is not None
 ]
+
+
+def _private_origins() -> Mapping[str, tuple[Network, ...]]:
+    """Which origins may be reached although they are not public, and at which addresses. Raises: SettingError."""
+    text = read_text("MEMORYHUB_EGRESS_PRIVATE_ORIGINS") or ""
+    try:
+        return parse_private_origins(text)
+    except ValueError as error:
+        raise SettingError(
+            f"MEMORYHUB_EGRESS_PRIVATE_ORIGINS cannot be read ({error}): write ORIGIN=NETWORK,… with ; between origins."
+        ) from error
+
+
+EGRESS_PRIVATE_ORIGINS = _private_origins()
 
 DEBUG = False
 PORT = read_integer("PORT", 8000, minimum=1, maximum=65_535)

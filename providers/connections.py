@@ -1,6 +1,6 @@
 """What a connection may be: an origin over TLS, methods, a path prefix, headers whose secrets are named and never written.
 
-Source: contract of document and HTTP memory, section 2.4. Pure.
+Source: contract of document and HTTP memory, section 2.4. Pure, but for the origins that an operator lists.
 """
 
 import ipaddress
@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+
+from django.conf import settings
 
 from providers.findings import Findings, Place
 from providers.limits import HEADER_VALUE_BYTES_MAX, HEADERS_MAX
@@ -92,9 +94,14 @@ def _read_origin(value: Any, place: Place, findings: Findings) -> str:
 
 
 def parse_origin(value: Any) -> tuple[str, str | None]:
-    """(the origin in lower case, with its port unless that is 443; what is wrong with it or None)."""
+    """(the origin in lower case, with its port unless that is 443; what is wrong with it or None).
+
+    An origin that the operator lists may be whatever it is.
+    """
     if not isinstance(value, str):
         return "", "It must be a string."
+    if value in settings.EGRESS_PRIVATE_ORIGINS:
+        return value, None
     try:
         parts = urlsplit(value)
         port = parts.port

@@ -23,3 +23,5 @@ ARGUMENTS_BYTES_MAX = 65_536  # contract: 9.2
 ARGUMENT_PROBLEMS_MAX = 10  # contract: 9.2
 ECHOED_LENGTH_MAX = 200  # contract: 9.2
 BODY_BYTES_MAX = 65_536  # contract: 8.2 and 10.6
+CONNECT_SECONDS_MAX = 3.0  # contract: 11.1 CONNECT, of TCP and TLS together
+ANSWER_HEAD_BYTES_MAX = 32_768  # contract: 14.1
