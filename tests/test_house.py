@@ -229,6 +229,7 @@ OPENS_SOCKETS = {
     "memoryhub/embedded/valkey.py": "asks whether its queue listens",
     "memoryhub/web_worker.py": "bounds how long a client may take nothing",
     "memoryhub/supervisor.py": "opens the hub's own port and asks it whether it is ready",
+    "memoryhub/web_worker.py": "says how long a connection that was accepted may take nothing, and opens none",
     "providers/egress.py": "calls the endpoints that declarations name, and nothing else does",
     "tools/bench/clients.py": "calls the hub it measures",
 }
