@@ -48,7 +48,7 @@ class Door:
     answer_types: tuple[str, ...]
     lists: bool
     status: int
-    also: int | None
+    also: tuple[int, ...]
 
 
 def operation(
@@ -62,9 +62,9 @@ def operation(
     answer_types: tuple[str, ...] = ("application/json",),
     lists: bool = False,
     status: int = 200,
-    also: int | None = None,
+    also: tuple[int, ...] = (),
 ) -> Callable[[Handler], Handler]:
-    """Mark a view's method as an operation of the table in `memoryhub.operations`. `also`: a second status of success."""
+    """Mark a view's method as an operation of the table in `memoryhub.operations`. `also`: other statuses of success."""
     door = Door(OPERATIONS[name], summary, body, query, answer, raw_body, answer_types, lists, status, also)
 
     def mark(handler: Handler) -> Handler:

@@ -23,7 +23,8 @@ if _metrics_folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
 
 worker_class = "memoryhub.web_worker.WebWorker"
 workers = read_integer("MEMORYHUB_WEB_PROCESSES", 2, minimum=1, maximum=64)
-threads = read_integer("MEMORYHUB_WEB_THREADS", 8, minimum=1, maximum=64)
+# Sixteen may wait for other services, see providers/waiting.py; the others are for everything else.
+threads = read_integer("MEMORYHUB_WEB_THREADS", 24, minimum=1, maximum=64)
 preload_app = True  # loaded once, then forked: half the work of a start, and a lost process is back at once
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the heartbeat must not wait for a disk
 

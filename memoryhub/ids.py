@@ -27,6 +27,7 @@ DEPLOYMENT = "dep"
 RESOURCE = "mres"
 MODEL_REQUEST = "mrq"
 TOOL_CALL = "toolcall"
+HTTP_OPERATION = "httpop"
 SERVICE_ACCOUNT = "svac"
 REQUEST = "req"
 

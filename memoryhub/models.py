@@ -44,7 +44,7 @@ class Project(models.Model):
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     name = models.CharField(max_length=64)
-    http_memory = models.CharField(max_length=16, default="preview")
+    http_memory = models.CharField(max_length=16, default="enabled")
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     @property

@@ -130,7 +130,7 @@ class OperationSchema(AutoSchema):
             status: OpenApiResponse(ErrorShape, description=meaning)
             for status, meaning in ERROR_STATUSES.items()
         }
-        statuses = [status for status in (self.door.status, self.door.also) if status is not None]
+        statuses = [self.door.status, *self.door.also]
         success: dict[Any, Any] = {
             (status, kind): self._success(kind)
             for status in statuses

@@ -188,12 +188,24 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
 }
+# Calls of other services have a worker of their own, so that one that hangs delays nothing of the hub's.
+CELERY_TASK_ROUTES = {"providers.run_http_operation": {"queue": "providers"}}
 CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
     "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
     "sweep-jobs": {"task": "memoryhub.sweep_jobs", "schedule": 5.0, "options": {"expires": 5}},
     "count-activity": {"task": "memoryhub.count_activity", "schedule": 2.0, "options": {"expires": 5}},
     "count-totals": {"task": "stores.count_totals", "schedule": 2.0, "options": {"expires": 5}},
+    "sweep-http-operations": {
+        "task": "providers.sweep_http_operations",
+        "schedule": 1.0,
+        "options": {"expires": 5},
+    },
+    "clear-http-operations": {
+        "task": "providers.clear_http_operations",
+        "schedule": 3_600.0,
+        "options": {"expires": 3_600},
+    },
     "count-usage": {"task": "memoryhub.count_usage", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -214,6 +226,9 @@ JOB_FILE_BYTES_MAX = read_integer(
     "MEMORYHUB_JOB_FILE_BYTES_MAX", 2_147_483_648, minimum=1_024, maximum=10**13
 )
 JOB_FILE_HOURS = read_integer("MEMORYHUB_JOB_FILE_HOURS", 24, minimum=1, maximum=8_760)
+# What is kept of calls to other services: the bytes that were sent, and then that and how they were.
+HTTP_BODY_HOURS = read_integer("MEMORYHUB_HTTP_BODY_HOURS", 24, minimum=1, maximum=8_760)
+HTTP_OPERATION_DAYS = read_integer("MEMORYHUB_HTTP_OPERATION_DAYS", 30, minimum=1, maximum=3_650)
 SECRETS_MAX = read_integer("MEMORYHUB_SECRETS_MAX", 1_000, minimum=1, maximum=100_000)
 DOCUMENTS_MAX = read_integer("MEMORYHUB_DOCUMENTS_MAX", 10_000, minimum=1, maximum=1_000_000)
 ARCHIVE_BYTES_MAX = read_integer("MEMORYHUB_ARCHIVE_BYTES_MAX", 268_435_456, minimum=1_024, maximum=10**12)

@@ -59,6 +59,16 @@ LISTEN_BACKLOG = 2_048
 STOP_SECONDS = 15.0  # requests have ten of them, see gunicorn_config.py
 # One thread runs long work, two are left for what must not wait; see JOBS_RUNNING_MAX.
 WORKER_OPTIONS = ["--pool", "threads", "--concurrency", "3", "--without-gossip", "--without-mingle"]
+# Threads that wait for other services: they hold no connection to the database meanwhile.
+PROVIDER_OPTIONS = [
+    "--queues",
+    "providers",
+    "--hostname",
+    "providers@%h",
+    *WORKER_OPTIONS,
+    "--concurrency",
+    "32",
+]
 CELERY_ROOT_WARNING = (
     "You're running the worker with superuser"  # the whole hub runs as its user, root or not
 )
@@ -248,6 +258,9 @@ class Hub:
         options = [*WORKER_OPTIONS, "--loglevel", "WARNING"]
         command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options]
         self._start_part("the worker", self._program("worker", command))
+        calling = ["celery", "--quiet", "-A", "memoryhub.celery", "worker", *PROVIDER_OPTIONS]
+        program = self._program("provider-worker", [*calling, "--loglevel", "WARNING"])
+        self._start_part("the provider worker", program)
 
     def _program(
         self,

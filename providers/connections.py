@@ -1,15 +1,14 @@
 """What a connection may be: an origin over TLS, methods, a path prefix, headers whose secrets are named and never written.
 
-Source: contract of document and HTTP memory, section 2.4. Pure, but for the origins that an operator lists.
+Source: contract of document and HTTP memory, section 2.4. Pure.
 """
 
 import ipaddress
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
-
-from django.conf import settings
 
 from providers.findings import Findings, Place
 from providers.limits import HEADER_VALUE_BYTES_MAX, HEADERS_MAX
@@ -87,20 +86,20 @@ def read_connection(value: Any, place: Place, id_: str, findings: Findings) -> C
 
 
 def _read_origin(value: Any, place: Place, findings: Findings) -> str:
-    origin, problem = parse_origin(value)
+    origin, problem = parse_origin(value, listed=findings.listed_origins)
     if problem:
         findings.add(place, problem)
     return origin
 
 
-def parse_origin(value: Any) -> tuple[str, str | None]:
+def parse_origin(value: Any, *, listed: Container[str]) -> tuple[str, str | None]:
     """(the origin in lower case, with its port unless that is 443; what is wrong with it or None).
 
-    An origin that the operator lists may be whatever it is.
+    `listed`: origins that may be whatever they are.
     """
     if not isinstance(value, str):
         return "", "It must be a string."
-    if value in settings.EGRESS_PRIVATE_ORIGINS:
+    if value in listed:
         return value, None
     try:
         parts = urlsplit(value)

@@ -5,6 +5,7 @@ once; its canonical form has defaults filled in, and two manifests are the same 
 """
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,9 +131,12 @@ def _header_form(value: HeaderValue) -> Any:
     return {"secret": value.secret, "prefix": value.prefix, "suffix": value.suffix}
 
 
-def parse_manifest(value: Any) -> Manifest:
-    """Raises: InvalidRequest (`invalid_declaration`) with `problems`: a JSON Pointer and a sentence each."""
-    findings = Findings()
+def parse_manifest(value: Any, *, listed_origins: Container[str] = ()) -> Manifest:
+    """`listed_origins`: those that an operator lets be other than public.
+
+    Raises: InvalidRequest (`invalid_declaration`) with `problems`: a JSON Pointer and a sentence each.
+    """
+    findings = Findings(listed_origins)
     top = findings.read_object(value, Place(), keys=frozenset({"connections", "memory", "ordinaryTools"}))
     connections = _read_connections(top.get("connections", []), Place() / "connections", findings)
     resources = _read_resources(top.get("memory", []), Place() / "memory", connections, findings)

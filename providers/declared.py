@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Count
 from django.db.transaction import atomic
 
@@ -87,7 +88,10 @@ def declare_resource(
     """
     environment_id = tenancy.choose_environment(environment, actor=actor)
     Environment.objects.select_for_update(no_key=True).get(id=environment_id)
-    manifest = parse_manifest(_extended(find_active(environment_id, DEFAULT_AGENT), resource, connection))
+    manifest = parse_manifest(
+        _extended(find_active(environment_id, DEFAULT_AGENT), resource, connection),
+        listed_origins=settings.EGRESS_PRIVATE_ORIGINS,
+    )
     id_ = resource["id"].strip()
     if expected_sha256 is not None:
         _require_unchanged(environment_id, id_, expected_sha256)

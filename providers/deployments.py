@@ -1,10 +1,13 @@
 """Deployments: made once, promoted into environments, pinned by sessions. Source: contract, section 3."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
@@ -13,6 +16,7 @@ from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
+from memoryhub.digests import canonical_json
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_newest
@@ -23,6 +27,7 @@ from stores.memory_stores import add_store
 from stores.models import MemoryStore
 
 DEFAULT_AGENT = "default"
+MANIFESTS_KEPT = 256  # parsed ones, in each process
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,9 @@ def visible_deployments(actor: Actor) -> QuerySet[Deployment]:
 @atomic(durable=True)
 def create_deployment(*, agent_id: str, manifest: Any, actor: Actor) -> Deployment:
     """Raises: InvalidRequest (`invalid_declaration`) with every problem."""
-    return add_deployment(agent_id, parse_manifest(manifest), actor)
+    return add_deployment(
+        agent_id, parse_manifest(manifest, listed_origins=settings.EGRESS_PRIVATE_ORIGINS), actor
+    )
 
 
 def add_deployment(agent_id: str, manifest: Manifest, actor: Actor) -> Deployment:
@@ -115,7 +122,16 @@ def was_promoted(deployment: Deployment, environment_id: UUID) -> bool:
 
 
 def manifest_of(deployment: Deployment) -> Manifest:
-    return parse_manifest(deployment.manifest)
+    """As it was accepted, also when an operator lists its origins no more: then they are not called."""
+    return _parse_accepted(canonical_json(deployment.manifest))
+
+
+@lru_cache(maxsize=MANIFESTS_KEPT)
+def _parse_accepted(canonical: bytes) -> Manifest:
+    """Kept, since it never changes and every request of a session reads it."""
+    manifest = json.loads(canonical)
+    origins = {connection["origin"] for connection in manifest["connections"]}
+    return parse_manifest(manifest, listed_origins=origins)
 
 
 def promote_deployment(

@@ -62,7 +62,7 @@ class DocumentUrl(ProjectMemoryView):
         body=PutDocumentBody,
         query=EnvironmentQuery,
         answer=DocumentShape,
-        also=201,
+        also=(201,),
     )
     def put(
         self,

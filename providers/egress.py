@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,7 +57,11 @@ class TransportFailed(EgressError): ...
 
 
 class AnswerTooLarge(EgressError):
-    status: int | None = None
+    """`reply`: its head, without a body."""
+
+    def __init__(self, reason: str, reply: "Reply") -> None:
+        super().__init__(reason, reply.address)
+        self.reply = reply
 
 
 class DeadlineReached(EgressError): ...
@@ -146,21 +150,16 @@ def _target(outgoing: Outgoing) -> tuple[httpcore2.URL, str]:
 async def _read(response: httpcore2.Response, address: str | None) -> Reply:
     """Raises: AnswerTooLarge at the first byte too many, whatever Content-Length says."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+    head = Reply(response.status, headers, b"", address)
     if sum(len(name) + len(value) + 4 for name, value in response.headers) > ANSWER_HEAD_BYTES_MAX:
-        raise _too_large("head", response.status)
+        raise AnswerTooLarge("head", head)
     body = bytearray()
     if not 300 <= response.status < 400:
         async for chunk in response.aiter_stream():
             body += chunk
             if len(body) > BODY_BYTES_MAX:
-                raise _too_large("body", response.status)
-    return Reply(response.status, headers, bytes(body), address)
-
-
-def _too_large(what: str, status: int) -> AnswerTooLarge:
-    error = AnswerTooLarge(what)
-    error.status = status
-    return error
+                raise AnswerTooLarge("body", head)
+    return replace(head, body=bytes(body))
 
 
 @cache

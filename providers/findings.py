@@ -1,6 +1,6 @@
 """What is wrong with a declaration: every problem is found in one pass, each with the place where it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,9 @@ class Place:
 
 @dataclass(slots=True)
 class Findings:
+    """`listed_origins`: those that need not be public."""
+
+    listed_origins: Container[str]
     problems: list[dict[str, str]] = field(default_factory=list)
 
     def add(self, place: Place, sentence: str) -> None:

@@ -5,12 +5,15 @@ Source: contract, section 6. A recall that failed leaves nothing accepted, and n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import ids, sessions
+from memoryhub import ids, sessions, wakeups
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
 from memoryhub.credentials import hold_credential
@@ -19,12 +22,13 @@ from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import deployments
+from providers import deployments, http_calls, waiting
 from providers.bindings import list_bindings
 from providers.declarations import Manifest
-from providers.models import Binding, ModelRequest, Projection
+from providers.models import Binding, HttpOperation, ModelRequest, Projection
 from providers.offers import BoundResource, OfferedTool, offer_tools
-from providers.recall import Recalled, recall_documents
+from providers.recall import Recalled, recall_all
+from providers.retries import Kind
 from providers.sessions import find_deployment
 
 RECALLING, ACCEPTED, RECALL_FAILED = "recalling", "accepted", "recall_failed"
@@ -40,41 +44,107 @@ class Accepted:
 
 
 def open_request(
-    session_id: str, *, client_request_id: str, input_text: str | None, actor: Actor
+    session_id: str, *, client_request_id: str, input_text: str | None, waits: bool, actor: Actor
 ) -> Accepted:
     """Recall everything that the session binds. The same `client_request_id` again: what was kept of it.
 
+    Services are asked by workers, and waited for unless `waits` is False or too many wait in this process already: then the
+    request may still be recalling, and is to be asked for again.
     Raises: NotFound, Conflict for an ended session, Gone for one whose text was erased, RecallFailed.
     """
-    request = _begin(session_id, client_request_id, input_text, actor)
+    begun = _begin(session_id, client_request_id, input_text, actor)
+    if begun.state == ACCEPTED:
+        return Accepted(begun, _kept(begun), is_new=False)
+    if not _operations(begun).exists():
+        return _accept_here(session_id, begun.id, actor)
+    if waits:
+        waiting.wait_for(begun.wire_id, partial(_is_settled, begun.id))
+    return _answer(begun.id)
+
+
+def _is_settled(request_id: UUID) -> bool:
+    return not ModelRequest.objects.filter(id=request_id, state=RECALLING).exists()
+
+
+def _answer(request_id: UUID) -> Accepted:
+    """Raises: NotFound when the session was deleted meanwhile, RecallFailed."""
+    request = find_row(ModelRequest.objects.filter(id=request_id))
+    if request is None:
+        raise NotFound("model request")
+    if request.state == RECALL_FAILED:
+        assert request.cause is not None
+        raise RecallFailed(request.cause["resource"], request.cause["cause"])
+    return Accepted(request, _kept(request), is_new=True)
+
+
+def _accept_here(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
     try:
-        return _accept(session_id, request.id, actor)
+        return _accept(session_id, request_id, actor)
     except RecallFailed as error:
-        _fail(request.id, error)
+        _fail(request_id, error)
         raise
 
 
 @atomic(durable=True)
 def _begin(session_id: str, client_request_id: str, input_text: str | None, actor: Actor) -> ModelRequest:
-    """The request's row, which is there before anything is recalled. An accepted one is left as it is."""
+    """The request's row, which is there before anything is recalled, and what services are to be asked.
+
+    One that is accepted is left as it is, and so is one whose services are being asked: who comes second waits with the first.
+    """
     hold_credential(actor)
     session = sessions.lock_session(session_id, actor)
     held = ModelRequest.objects.filter(session_id=session.id, client_request_id=client_request_id)
     request = find_row(held)
-    if request is not None and request.state == ACCEPTED:
+    if request is not None and (request.state == ACCEPTED or _is_asking(request)):
         return request
     sessions.require_live(session)
     if request is None:
-        return ModelRequest.objects.create(
+        request = ModelRequest.objects.create(
             project_id=session.project_id,
             session=session,
             client_request_id=client_request_id,
             state=RECALLING,
             input_text=input_text,
         )
-    request.state, request.input_text, request.cause = RECALLING, input_text, None
-    request.save(update_fields=["state", "input_text", "cause"])
+    else:
+        request.state, request.input_text, request.cause = RECALLING, input_text, None
+        request.round += 1
+        request.save(update_fields=["state", "input_text", "cause", "round"])
+    _ask_services(session, request)
     return request
+
+
+def _is_asking(request: ModelRequest) -> bool:
+    return request.state == RECALLING and _operations(request).exclude(state=http_calls.DONE).exists()
+
+
+def _operations(request: ModelRequest) -> QuerySet[HttpOperation]:
+    """The recalls of its last round."""
+    return HttpOperation.objects.filter(model_request_id=request.id, kind=Kind.RECALL, round=request.round)
+
+
+def _ask_services(session: Session, request: ModelRequest) -> None:
+    deployment = find_deployment(session)
+    if deployment is not None:
+        manifest = deployments.manifest_of(deployment)
+        http_calls.add_recalls(session, request, live_bindings(session), manifest)
+
+
+def settle_request(session: Session, request: ModelRequest) -> None:
+    """A step, after each recall of a service: when all have answered, all is kept, or the request fails.
+
+    The session is locked.
+    """
+    if request.state != RECALLING or _is_asking(request):
+        return
+    try:
+        with atomic():
+            _keep(session, request)
+    except RecallFailed as error:
+        request.state, request.input_text, request.cause = RECALL_FAILED, None, error.facts
+        request.save(update_fields=["state", "input_text", "cause"])
+    _operations(request).update(outcome=None)  # it stands in the projections, or is not to be had
+    transaction.on_commit(partial(wakeups.wake, request.wire_id))
 
 
 @atomic(durable=True)
@@ -85,13 +155,19 @@ def _accept(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
     if request.state == ACCEPTED:
         return Accepted(request, _kept(request), is_new=False)
     sessions.require_live(session)
-    recalled = recall_documents(session, live_bindings(session))
+    return Accepted(request, _keep(session, request), is_new=True)
+
+
+def _keep(session: Session, request: ModelRequest) -> list[Projection]:
+    """A step. Raises: RecallFailed."""
+    answers = {one.resource_id: one.outcome for one in _operations(request)}
+    recalled = recall_all(session, live_bindings(session), answers)
     projections = Projection.objects.bulk_create(draft_projection(request, one) for one in recalled)
     request.state, request.accepted_at, request.input_text = ACCEPTED, ClockTimestamp(), None
     request.save(update_fields=["state", "accepted_at", "input_text"])
     sizes = {one.resource_id: len(one.text.encode()) for one in recalled}
     append_event(session, "model_request.accepted", {"model_request_id": request.wire_id, "bytes": sizes})
-    return Accepted(request, projections, is_new=True)
+    return projections
 
 
 def live_bindings(session: Session) -> list[Binding]:
@@ -108,6 +184,7 @@ def draft_projection(request: ModelRequest, recalled: Recalled) -> Projection:
         text=recalled.text,
         sources=recalled.sources,
         writable=recalled.writable,
+        cursor=recalled.cursor,
         version_ids=recalled.version_ids,
     )
 

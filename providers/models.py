@@ -153,6 +153,7 @@ class ModelRequest(models.Model):
     """One recall, render and inference. `state`: recalling, accepted or recall_failed.
 
     `selected`: the resources that the render chose, null until it has. `input_text` is kept while a recall may need it.
+    `round`: how often everything was recalled for it, the last time counted.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -163,6 +164,7 @@ class ModelRequest(models.Model):
     client_request_id = models.CharField(max_length=256)
     state = models.CharField(max_length=16)
     input_text = models.TextField(null=True)
+    round = models.PositiveIntegerField(default=1)
     cause = models.JSONField(null=True)
     selected = ArrayField(models.TextField(), null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
@@ -247,3 +249,86 @@ class TurnMark(models.Model):
 
     id = models.SmallIntegerField(primary_key=True)
     until = models.UUIDField()
+
+
+class HttpOperation(models.Model):
+    """One recall or one tool call at an endpoint, with all its attempts. The row is the truth, a message only rings.
+
+    `state`: ready, sending, waiting (between attempts) or done. `body`: the very bytes of every attempt, kept for a while.
+    `claim`: the run that holds it, which says by `beat_at` that it lives. `outcome`: a recall's answer until its request is
+    accepted. `code`: of how it ended: ok, uncertain, rejected or the code of its error.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
+    session = models.ForeignKey(
+        Session, models.DO_NOTHING, db_constraint=False, related_name="http_operations"
+    )
+    model_request = models.ForeignKey(
+        ModelRequest, models.DO_NOTHING, db_constraint=False, related_name="http_operations"
+    )
+    tool_call = models.ForeignKey(
+        ToolCall, models.DO_NOTHING, null=True, db_constraint=False, related_name="http_operations"
+    )
+    binding = models.ForeignKey(Binding, models.DO_NOTHING, db_constraint=False, related_name="+")
+    resource_id = models.CharField(max_length=RESOURCE_ID_LENGTH_MAX)
+    operation_id = models.CharField(max_length=256)
+    round = models.PositiveIntegerField()
+    kind = models.CharField(max_length=16)
+    tool = models.CharField(max_length=32, blank=True)
+    is_idempotent = models.BooleanField()
+    origin = models.CharField(max_length=320)
+    state = models.CharField(max_length=16)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    body = models.BinaryField(null=True)
+    claim = models.UUIDField(null=True)
+    beat_at = models.DateTimeField(null=True)
+    deadline_at = models.DateTimeField(null=True)
+    next_attempt_at = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    code = models.CharField(max_length=256, null=True)
+    outcome = models.JSONField(null=True)
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="httpoperation_project_id"),
+            models.UniqueConstraint(fields=["operation_id", "round"], name="httpoperation_operation_id"),
+        ]
+        indexes = [
+            models.Index(fields=["session", "-id"], name="httpoperation_session"),
+            models.Index(fields=["model_request"], name="httpoperation_request"),
+            models.Index(
+                fields=["state", "id"], condition=~models.Q(state="done"), name="httpoperation_unfinished"
+            ),
+            models.Index(
+                fields=["finished_at"], condition=models.Q(state="done"), name="httpoperation_finished"
+            ),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.HTTP_OPERATION, self.id)
+
+
+class HttpAttempt(models.Model):
+    """One attempt of an operation: when, whom, how it went; no header, no body, no secret. `event`: of the decision table."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
+    operation = models.ForeignKey(
+        HttpOperation, models.DO_NOTHING, db_constraint=False, related_name="attempts"
+    )
+    number = models.PositiveSmallIntegerField()
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(db_default=ClockTimestamp())
+    event = models.CharField(max_length=32)
+    status = models.PositiveSmallIntegerField(null=True)
+    answer_bytes = models.PositiveIntegerField(null=True)
+    address = models.CharField(max_length=64, null=True)
+    delay_seconds = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["operation", "number"], name="httpattempt_number")]

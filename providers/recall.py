@@ -3,7 +3,7 @@
 Source: contract, sections 6 and 7.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from providers.limits import OVERVIEW_LINES_MAX
 from providers.models import Binding
 from providers.overviews import OverviewEntry, write_overview
 from providers.sessions import is_writable
+from providers.wire_answers import host_error
 from stores.models import Memory
 
 
@@ -31,6 +32,7 @@ class Recalled:
     sources: list[dict[str, Any]]
     writable: bool
     version_ids: list[UUID] = field(default_factory=list)
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,11 @@ class _Line(OverviewEntry):
     memory: Memory
 
 
-def recall_documents(session: Session, bindings: Sequence[Binding]) -> list[Recalled]:
-    """A step: every bound document and collection, as they stand. Raises: RecallFailed, nothing is left out."""
+def recall_all(session: Session, bindings: Sequence[Binding], answers: Mapping[str, Any]) -> list[Recalled]:
+    """A step: every bound document and collection as it stands, and what services answered, by resource id.
+
+    Raises: RecallFailed, nothing is left out.
+    """
     erasure.hold_copies(session.environment_id)
     stores = {one.resource.store_id: one.resource.store for one in bindings if one.resource.store is not None}
     bound = [(stores[one.resource.store_id], one.target_id) for one in bindings if one.scope == "document"]
@@ -57,14 +62,22 @@ def recall_documents(session: Session, bindings: Sequence[Binding]) -> list[Reca
         elif one.scope == "collection":
             recalled.append(_recall_collection(one))
         else:
-            raise _no_service(one)
+            recalled.append(_recall_service(session, one, answers.get(one.resource.resource_id)))
     return recalled
 
 
-def _no_service(binding: Binding) -> RecallFailed:
-    """Never an empty text in the place of one that was not asked for."""
-    message = "This hub calls no other services yet."
-    return RecallFailed(binding.resource.resource_id, {"code": "http_memory_unavailable", "message": message})
+def _recall_service(session: Session, binding: Binding, answer: Any) -> Recalled:
+    """Never an empty text in the place of one that was not had."""
+    resource_id = binding.resource.resource_id
+    if answer is None or "error" in answer:
+        raise RecallFailed(resource_id, answer["error"] if answer else host_error("session_closed"))
+    return Recalled(
+        resource_id,
+        answer["text"],
+        answer["sources"],
+        is_writable(session, binding, {}),
+        cursor=answer["cursor"],
+    )
 
 
 def _recall_document(binding: Binding, document: Document | None, *, writable: bool) -> Recalled:

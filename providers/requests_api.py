@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from memoryhub.actors import Actor
-from memoryhub.api import operation
+from memoryhub.api import Door, operation
 from memoryhub.problems import json_response
 from memoryhub.shapes import PageQuery
 from providers import model_requests, tool_calls
+from providers.model_requests import Accepted
 from providers.serializers import list_request
 from providers.session_serializers import (
     ModelRequestItemShape,
@@ -28,23 +29,41 @@ from providers.views import SessionView
 type Values = dict[str, Any]
 
 
-class ModelRequests(SessionView):
+class PreferView(SessionView):
+    """A URL whose POST waits for services, unless `Prefer: respond-async` asks not to (RFC 7240, section 4.1)."""
+
+    def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
+        arguments = super()._arguments(request, door)
+        if request.method != "POST":
+            return arguments
+        preferred = {part.strip().lower() for part in request.headers.get("Prefer", "").split(",")}
+        return arguments | {"waits": "respond-async" not in preferred}
+
+
+def _status_of(accepted: Accepted) -> int:
+    if accepted.request.state == "recalling":
+        return 202
+    return 201 if accepted.is_new else 200
+
+
+class ModelRequests(PreferView):
     @operation(
         "model_requests.create",
         "Recall everything that the session binds",
         body=OpenRequestBody,
         answer=ModelRequestShape,
         status=201,
-        also=200,
+        also=(200, 202),
     )
-    def post(self, session_id: str, *, body: Values, actor: Actor) -> HttpResponse:
+    def post(self, session_id: str, *, body: Values, waits: bool, actor: Actor) -> HttpResponse:
         accepted = model_requests.open_request(
             session_id,
             client_request_id=body["client_request_id"],
             input_text=body.get("input", {}).get("text"),
+            waits=waits,
             actor=actor,
         )
-        return json_response(model_request_wire(accepted), status=201 if accepted.is_new else 200)
+        return json_response(model_request_wire(accepted), status=_status_of(accepted))
 
     @operation(
         "model_requests.list",
@@ -76,10 +95,19 @@ class Selection(SessionView):
         return selection_wire(body["use"], tools)
 
 
-class ToolCalls(SessionView):
-    @operation("tool_calls.create", "Run a model's tool call, once", body=ToolCallBody, answer=ToolCallShape)
-    def post(self, session_id: str, request_id: str, *, body: Values, actor: Actor) -> Values:
-        return tool_call_wire(tool_calls.call_tool(session_id, request_id, **body, actor=actor))
+class ToolCalls(PreferView):
+    @operation(
+        "tool_calls.create",
+        "Run a model's tool call, once",
+        body=ToolCallBody,
+        answer=ToolCallShape,
+        also=(202,),
+    )
+    def post(
+        self, session_id: str, request_id: str, *, body: Values, waits: bool, actor: Actor
+    ) -> HttpResponse:
+        call = tool_calls.call_tool(session_id, request_id, **body, waits=waits, actor=actor)
+        return json_response(tool_call_wire(call), status=200 if call.state == "done" else 202)
 
 
 class ToolCall(SessionView):

@@ -13,7 +13,7 @@ from providers.limits import RESOURCE_BYTES_DEFAULT, RESOURCE_BYTES_MAX, RESOURC
 DOCUMENT, HTTP = "document", "http"
 KIND_CHOICES = [
     (DOCUMENT, "Documents, which this hub keeps"),
-    (HTTP, "A memory of another service, over HTTP (a preview: it can be declared, and not bound yet)"),
+    (HTTP, "A memory of another service, over HTTP"),
 ]
 _PLAIN = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 # The part of a declaration that a problem is about -> the field that shows it.

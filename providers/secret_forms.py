@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from memoryhub import secrets
 from memoryhub.forms import ShapedForm
@@ -56,7 +57,7 @@ class SecretForm(ShapedForm):
     def clean_allowed_origins(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["allowed_origins"].splitlines() if line.strip()]
         for line in lines:
-            _, problem = parse_origin(line)
+            _, problem = parse_origin(line, listed=settings.EGRESS_PRIVATE_ORIGINS)
             if problem is not None:
                 raise forms.ValidationError(f"{line}: {problem}")
         return lines

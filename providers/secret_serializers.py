@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from memoryhub import ids, secrets
@@ -18,7 +19,9 @@ class Origin(Text):
     """`https://host` or `https://host:port`, in lower case."""
 
     def to_internal_value(self, data: Any) -> str:
-        origin, problem = parse_origin(super().to_internal_value(data))
+        origin, problem = parse_origin(
+            super().to_internal_value(data), listed=settings.EGRESS_PRIVATE_ORIGINS
+        )
         if problem is not None:
             raise serializers.ValidationError(problem)
         return origin

@@ -179,6 +179,7 @@ class ModelRequestItemShape(serializers.Serializer[Any]):
     client_request_id = serializers.CharField()
     state = serializers.ChoiceField(choices=["recalling", "accepted", "recall_failed"])
     selected = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    failure = serializers.DictField(allow_null=True)
     created_at = serializers.DateTimeField()
     accepted_at = serializers.DateTimeField(allow_null=True)
 
@@ -206,6 +207,7 @@ def request_facts(request: ModelRequest) -> dict[str, Any]:
         "client_request_id": request.client_request_id,
         "state": request.state,
         "selected": request.selected,
+        "failure": request.cause,
         "created_at": to_wire(request.created_at),
         "accepted_at": optional_to_wire(request.accepted_at),
     }
@@ -239,11 +241,14 @@ class ToolCallBody(StrictSerializer):
 
 
 class ToolCallShape(serializers.Serializer[Any]):
+    """`is_error` and `output` are null while the call is started, and not done."""
+
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["tool_call"])
     call_id = serializers.CharField()
-    is_error = serializers.BooleanField()
-    output = serializers.JSONField()
+    state = serializers.ChoiceField(choices=["started", "done"])
+    is_error = serializers.BooleanField(allow_null=True)
+    output = serializers.JSONField(allow_null=True)
 
 
 def tool_call_wire(call: ToolCall) -> dict[str, Any]:
@@ -251,6 +256,7 @@ def tool_call_wire(call: ToolCall) -> dict[str, Any]:
         "id": call.wire_id,
         "type": "tool_call",
         "call_id": call.call_id,
+        "state": call.state,
         "is_error": call.is_error,
         "output": call.output,
     }

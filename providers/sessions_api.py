@@ -68,7 +68,7 @@ class Sessions(KeyedView):
         body=CreateSessionBody,
         answer=SessionShape,
         status=201,
-        also=200,
+        also=(200,),
     )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
         wanted = WantedSession(
@@ -111,7 +111,7 @@ class SessionOnDocument(KeyedView):
         body=StartOnDocumentBody,
         answer=StartedSessionShape,
         status=201,
-        also=200,
+        also=(200,),
     )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
         started = sessions.start_on_document(
@@ -190,7 +190,7 @@ class EventStream(SessionView):
         query=StreamEventsQuery,
         answer=SessionEventShape,
         answer_types=("text/event-stream",),
-        also=204,
+        also=(204,),
     )
     def get(self, session_id: str, *, query: Values, actor: Actor) -> HttpResponseBase:
         request = self.request

@@ -4,6 +4,7 @@ Every call of a session passes its lock, so a call that is posted twice runs onc
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +20,13 @@ from memoryhub.models import Session
 from memoryhub.pagination import ListRequest
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import documents, model_requests
+from providers import deployments, documents, http_calls, model_requests, waiting
 from providers.documents import document_facts
 from providers.limits import ARGUMENTS_BYTES_MAX, SUMMARY_BYTES_MAX
 from providers.models import Binding, ModelRequest, Projection, ToolCall
 from providers.offers import DOCUMENT_TOOLS, PREFIX, UNNAMED, Target, choose_target, known_tools, offer_tools
 from providers.schemas import RESERVED_ARGUMENT, find_argument_problems
+from providers.sessions import find_deployment
 from stores.memory_stores import share_store
 from stores.models import Memory, MemoryStore
 
@@ -67,14 +69,46 @@ class _Call:
     eligible: list[str]
 
 
-@atomic(durable=True)
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The call of a service, which a worker makes. `tool`: its declared name."""
+
+    binding: Binding
+    tool: str
+
+
 def call_tool(
-    session_id: str, request_id: str, *, call_id: str, name: str, arguments: dict[str, Any], actor: Actor
+    session_id: str,
+    request_id: str,
+    *,
+    call_id: str,
+    name: str,
+    arguments: dict[str, Any],
+    waits: bool,
+    actor: Actor,
 ) -> ToolCall:
     """Run the call, or give the outcome that its id has already.
 
+    A service is called by a worker and waited for, unless `waits` is False or too many wait in this process already: then
+    the call may still be started, and is to be asked for again.
     Raises: NotFound; Conflict for other content under the same id (`tool_call_mismatch`) or without a selection; Gone.
     """
+    call = _begin_call(session_id, request_id, call_id, name, arguments, actor)
+    if call.state == "done":
+        return call
+    if waits:
+        waiting.wait_for(call.wire_id, partial(_is_done, call.id))
+    return get_call(session_id, call.wire_id, actor=actor)
+
+
+def _is_done(call_id: UUID) -> bool:
+    return not ToolCall.objects.filter(id=call_id, state="started").exists()
+
+
+@atomic(durable=True)
+def _begin_call(
+    session_id: str, request_id: str, call_id: str, name: str, arguments: dict[str, Any], actor: Actor
+) -> ToolCall:
     hold_credential(actor)
     session = sessions.lock_session(session_id, actor)
     request = model_requests.find_request(session, request_id)
@@ -94,12 +128,25 @@ def call_tool(
         state="done",
     )
     outcome = _run(session, request, name, arguments)
+    if isinstance(outcome, Pending):
+        return _start(session, call, outcome)
     call.output, call.is_error, call.resource_id = outcome.output, outcome.is_error, outcome.resource_id
     call.version_ids, call.finished_at = outcome.version_ids, ClockTimestamp()
     if not outcome.keeps_arguments:
         call.arguments = None
     call.save(force_insert=True)
     call.refresh_from_db(fields=["output"])  # as whoever repeats the call gets it, byte for byte
+    return call
+
+
+def _start(session: Session, call: ToolCall, pending: Pending) -> ToolCall:
+    call.state, call.resource_id = "started", pending.binding.resource.resource_id
+    call.save(force_insert=True)
+    deployment = find_deployment(session)
+    assert deployment is not None
+    http_calls.add_tool_call(
+        session, call, pending.binding, deployments.manifest_of(deployment), pending.tool
+    )
     return call
 
 
@@ -113,7 +160,7 @@ def _repeat(call: ToolCall, request_sha256: str) -> ToolCall:
     return call
 
 
-def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str, Any]) -> Outcome:
+def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str, Any]) -> Outcome | Pending:
     """The checks that every tool shares, in the contract's order, then the tool."""
     bound, selected = model_requests.bound_resources(session), request.selected or []
     of_session = known_tools(bound, [one.resource.id for one in bound]).get(name)
@@ -142,6 +189,8 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
     binding = _live_binding(session, target.resource_id)
     if binding is None:
         return rejected("session_closed")
+    if not target.is_document:
+        return Pending(binding, name.removeprefix(PREFIX))
     outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
     return replace(outcome, resource_id=target.resource_id)
 
@@ -154,7 +203,9 @@ def _live_binding(session: Session, resource_id: str) -> Binding | None:
     """The binding as it is now, of a session that is live; None when it is revoked or the session has ended."""
     if session.ended_at is not None:
         return None
-    live = Binding.objects.filter(session_id=session.id, revoked_at=None).select_related("resource__store")
+    live = Binding.objects.filter(session_id=session.id, revoked_at=None).select_related(
+        "resource__store", "namespace"
+    )
     return find_row(live.filter(resource__resource_id=resource_id))
 
 

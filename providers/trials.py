@@ -17,7 +17,7 @@ from providers.bindings import WantedBinding, check_bindings, draft_binding
 from providers.model_requests import declared_bindings, draft_projection
 from providers.models import Deployment, ModelRequest, Projection, Resource
 from providers.offers import OfferedTool, offer_tools
-from providers.recall import recall_documents
+from providers.recall import recall_all
 from providers.sessions import NO_DEPLOYMENT, WantedSession
 from stores.attachments import draft_attachments, system_context
 
@@ -58,7 +58,7 @@ def try_memory(wanted: WantedSession, *, actor: Actor) -> Trial:
     resources = check_bindings(environment_id, wanted.bindings, manifest)
     bindings = [draft_binding(session, one, resources[one.resource_id]) for one in wanted.bindings]
     request = ModelRequest(project_id=actor.project_id, session=session)
-    recalled = recall_documents(session, [one for one in bindings if one.scope != "namespace"])
+    recalled = recall_all(session, [one for one in bindings if one.scope != "namespace"], {})
     offered = offer_tools(declared_bindings(manifest, bindings), resources)
     return Trial(
         system_context(attachments) or "",

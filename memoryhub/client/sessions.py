@@ -1,6 +1,7 @@
 """Sessions: what an agent may reach, what a model is given of it, and what it saves."""
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any, cast
@@ -18,6 +19,7 @@ from memoryhub.client.wire import (
 )
 
 ROOT = "/v1/sessions"
+POLL_SECONDS = 0.5
 
 type Tools = list[Tool]
 type Names = list[str]
@@ -108,11 +110,20 @@ class Sessions:
     ) -> ModelRequest:
         """Recall everything that is bound. The same id again gives what was recalled the first time.
 
+        `input_text` is sent to the services of the session's HTTP memories: give None to send nothing of the input.
         Raises: HubRefused with status 502 when a memory could not be recalled: do not run inference then.
         """
         body = {"client_request_id": client_request_id, "input": {"text": input_text}}
         path = f"{ROOT}/{session_id}/model-requests"
-        return cast(ModelRequest, self._transport.call("POST", path, body, repeatable=True))
+        return cast(ModelRequest, self._until(path, body, "recalling"))
+
+    def _until(self, path: str, body: dict[str, Any], unfinished: str) -> dict[str, Any]:
+        """The same call again while the hub is still at it: it does nothing twice."""
+        while True:
+            answer = self._transport.call("POST", path, body, repeatable=True)
+            if answer.get("state") != unfinished:
+                return cast(dict[str, Any], answer)
+            time.sleep(POLL_SECONDS)
 
     def select(self, session_id: str, request_id: str, use: Names) -> Tools:
         """Fix which memories the render uses; the tools to offer to the model."""
@@ -125,7 +136,7 @@ class Sessions:
         """Run a model's call; the same `call_id` again gives the same outcome and runs nothing."""
         path = f"{ROOT}/{session_id}/model-requests/{request_id}/tool-calls"
         body = {"call_id": call_id, "name": name, "arguments": arguments}
-        return cast(ToolOutcome, self._transport.call("POST", path, body, repeatable=True))
+        return cast(ToolOutcome, self._until(path, body, "started"))
 
     def get_request(self, session_id: str, request_id: str) -> ModelRequest:
         """As it was kept. Raises: HubRefused with status 410 when a text in it was erased."""

@@ -183,6 +183,7 @@ class Tool(TypedDict):
 class ToolOutcome(TypedDict):
     id: str
     call_id: str
+    state: str
     is_error: bool
     output: Any
 

@@ -149,6 +149,14 @@ def is_object(value: Any) -> bool:
     return isinstance(value, dict | list)
 
 
+@register.filter(name="pairs")
+def as_pairs(value: Any) -> list[tuple[str, Any]] | None:
+    """Of an object: in a template `.items` would be its key of that name. None for what is neither an object nor null."""
+    if value is None:
+        return []
+    return list(value.items()) if isinstance(value, dict) else None
+
+
 @register.filter(name="json_text")
 def as_json_text(value: Any) -> str:
     return json_text(value)

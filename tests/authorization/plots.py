@@ -257,7 +257,7 @@ def _add_session(plot: Plot) -> None:
     plot.session_id = _open_session(plot, {plot.resource_id: bound}, held.wire_id)
     plot.request_id, plot.open_request_id = (
         model_requests.open_request(
-            plot.session_id, client_request_id=name, input_text=plot.canary, actor=actor
+            plot.session_id, client_request_id=name, input_text=plot.canary, waits=True, actor=actor
         ).request.wire_id
         for name in (plot.canary, f"{plot.canary} open")
     )
@@ -268,6 +268,7 @@ def _add_session(plot: Plot) -> None:
         call_id=plot.canary,
         name="memory_save",
         arguments={"text": "x" * 9_000},  # too large: the document stays as it was recalled
+        waits=True,
         actor=actor,
     ).wire_id
     document = documents.get_document(plot.environment.wire_id, plot.resource_id, plot.canary, actor=actor)

@@ -172,7 +172,7 @@ def _open(
 
 def _ask(session_id: str, name: str, use: list[str] | None, actor: Actor) -> str:
     request_id = model_requests.open_request(
-        session_id, client_request_id=name, input_text=None, actor=actor
+        session_id, client_request_id=name, input_text=None, waits=True, actor=actor
     ).request.wire_id
     if use is not None:
         model_requests.select_memory(session_id, request_id, use=use, actor=actor)
@@ -181,5 +181,11 @@ def _ask(session_id: str, name: str, use: list[str] | None, actor: Actor) -> str
 
 def _call(session_id: str, request_id: str, call_id: str, arguments: dict[str, Any], actor: Actor) -> None:
     tool_calls.call_tool(
-        session_id, request_id, call_id=call_id, name="memory_save", arguments=arguments, actor=actor
+        session_id,
+        request_id,
+        call_id=call_id,
+        name="memory_save",
+        arguments=arguments,
+        waits=True,
+        actor=actor,
     )

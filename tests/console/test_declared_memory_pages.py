@@ -7,7 +7,7 @@ import pytest
 
 from memoryhub.models import AuditEvent
 from providers.bindings import parse_bindings
-from providers.models import Binding, Deployment, ModelRequest, Promotion, Resource
+from providers.models import Binding, Deployment, HttpOperation, ModelRequest, Namespace, Promotion, Resource
 from providers.sessions import WantedSession
 from providers.trials import tool_facts, try_memory
 from stores.models import MemoryVersion
@@ -75,10 +75,9 @@ def test_what_is_wrong_with_a_declaration_stands_beside_its_field(
     assert not Resource.objects.filter(project=owner.project).exists()
 
 
-def test_http_memory_says_that_it_sends_the_input_and_is_a_preview(owner: Site) -> None:
+def test_http_memory_says_that_it_sends_the_input(owner: Site) -> None:
     shown = text(owner.get("/declare"))
     assert "A recall sends the text of the current input" in shown
-    assert "a preview" in shown
     answer = owner.post("/declare", service())
     assert answer["Location"] == f"{owner.base}/resources/knowledge"
     shown = text(owner.get("/resources/knowledge"))
@@ -398,12 +397,14 @@ def test_a_trial_tells_what_a_session_would_be_told(owner: Site, desk: Desk) -> 
     assert "takes other arguments" in text(answer)
 
 
-def test_a_trial_of_a_service_shows_its_tools_and_asks_nobody(owner: Site) -> None:
+def test_a_trial_of_a_service_shows_its_tools_and_asks_nobody(owner: Site, tenant: Tenant) -> None:
     owner.post("/declare", service())
     answer = owner.post("/try", {"bind-knowledge": "namespace", "writes-knowledge": "on"})
     assert answer.status_code == 200
     assert "memory_remember" in text(answer)
     assert "It is not asked here." in text(answer)
+    for model in (HttpOperation, Namespace, Binding, ModelRequest):
+        assert not model.objects.filter(project=tenant.project).exists(), model
 
 
 # --- deployments ---

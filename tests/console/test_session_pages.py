@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from memoryhub.models import Environment, Project, Secret, Session
 from memoryhub.secrets import find_value
-from providers.models import Binding, Namespace, Resource
+from providers.models import Binding, Namespace, Projection, Resource, ToolCall
 from tests.console.site import Site, add_person, form_of, sign_in
 from tests.providers.desk import Desk
 from tests.world import Tenant
@@ -96,6 +96,46 @@ def test_what_was_erased_is_erased_on_the_page_of_the_request(owner: Site, desk:
     assert "The text was erased" in shown
     assert "4242" not in shown
     assert "Erased" in text(owner.get(f"/sessions/{session_id}"))
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({"items": ["rain"], "status": "ok"}, "items"),
+        (["rain", "snow"], "snow"),
+        ("It rains.", "It rains."),
+        (None, "none"),
+    ],
+)
+def test_what_a_service_gave_is_shown_whatever_it_is(owner: Site, desk: Desk, output: Any, said: str) -> None:
+    session_id = desk.open()
+    request_id = desk.begin(session_id)
+    desk.save(session_id, request_id, "Never on Fridays.")
+    sources = [{"id": "notes/2026 <1>"}, {"id": "s2", "title": "A title"}]
+    Projection.objects.filter(project=desk.tenant.project).update(sources=sources, version_ids=[])
+    ToolCall.objects.filter(project=desk.tenant.project).update(output=output)
+    shown = text(owner.get(f"/sessions/{session_id}/requests/{request_id}"))
+    assert "<code>notes/2026 &lt;1&gt;</code>" in shown
+    assert "<bdi>A title</bdi> <code>s2</code>" in shown
+    assert said in shown.partition("Outcome, as the model was told")[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"state": "started", "output": None, "finished_at": None}, "Started"),
+        ({"output": {"status": "uncertain"}}, "Uncertain"),
+    ],
+)
+def test_a_call_of_a_service_says_that_it_is_under_way_or_in_doubt(
+    owner: Site, desk: Desk, changes: dict[str, Any], said: str
+) -> None:
+    session_id = desk.open()
+    request_id = desk.begin(session_id)
+    desk.save(session_id, request_id, "Never on Fridays.")
+    ToolCall.objects.filter(project=desk.tenant.project).update(**changes)
+    for page in (f"/sessions/{session_id}", f"/sessions/{session_id}/requests/{request_id}"):
+        assert f">{said}</span>" in text(owner.get(page))
 
 
 def test_a_recall_that_failed_says_why(owner: Site, desk: Desk) -> None:

@@ -25,9 +25,9 @@ def test_a_project_is_renamed_by_a_credential_of_the_whole_project(tenant: Tenan
 
 def test_http_memory_is_a_setting_of_the_project(tenant: Tenant) -> None:
     url, owner = f"/v1/projects/{tenant.project.wire_id}", tenant.caller("admin", whole=True)
-    assert owner("GET", url).body["http_memory"] == "preview"
-    assert owner("POST", url, {"http_memory": "enabled"}).body["http_memory"] == "enabled"
-    assert owner("POST", url, {"name": tenant.project.name, "http_memory": "enabled"}).status == 200
+    assert owner("GET", url).body["http_memory"] == "enabled"
+    assert owner("POST", url, {"http_memory": "preview"}).body["http_memory"] == "preview"
+    assert owner("POST", url, {"name": tenant.project.name, "http_memory": "preview"}).status == 200
     [event] = AuditEvent.objects.filter(project=tenant.project, action="project.updated")
     assert event.details == {"fields": ["http_memory"]}
     for body in ({}, {"http_memory": "on"}, {"http_memory": True}):

@@ -1,6 +1,17 @@
-import pytest
+import threading
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
+from django.db import connection
+
+from memoryhub import jobs
+from memoryhub.private_origins import parse_private_origins
+from providers import http_calls, tasks
+from tests.providers import misbehaving
 from tests.providers.desk import Desk
+from tests.providers.misbehaving import Endpoint
+from tests.providers.services import Service
 from tests.world import Tenant
 
 
@@ -9,3 +20,37 @@ def desk(tenant: Tenant) -> Desk:
     made = Desk(tenant)
     made.declare()
     return made
+
+
+@pytest.fixture
+def endpoint(settings: Any) -> Iterator[Endpoint]:
+    with misbehaving.endpoint() as made:
+        settings.EGRESS_PRIVATE_ORIGINS = parse_private_origins(f"{made.origin}=127.0.0.0/8")
+        yield made
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
+    """Each job of the providers' queue is run at once, by a thread that stands for a worker."""
+    running: list[threading.Thread] = []
+
+    def work(operation_id: str) -> None:
+        try:
+            tasks.run_http_operation(operation_id)
+        finally:
+            connection.close()
+
+    def send(name: str, ids: tuple[str, ...]) -> None:
+        if name == http_calls.RUN:
+            running.append(threading.Thread(target=work, args=ids))
+            running[-1].start()
+
+    monkeypatch.setattr(jobs, "_send", send)
+    yield running
+    for thread in running:
+        thread.join(15)
+
+
+@pytest.fixture
+def service(committed: Tenant, endpoint: Endpoint, workers: list[threading.Thread]) -> Service:
+    return Service(committed, endpoint)

@@ -80,7 +80,11 @@ class Desk:
 
     def recall(self, session_id: str, client_request_id: str = "r1") -> Accepted:
         return model_requests.open_request(
-            session_id, client_request_id=client_request_id, input_text=None, actor=self.actor
+            session_id,
+            client_request_id=client_request_id,
+            input_text=None,
+            waits=True,
+            actor=self.actor,
         )
 
     def begin(self, session_id: str, client_request_id: str = "r1", use: list[str] | None = None) -> str:
@@ -94,7 +98,13 @@ class Desk:
         self, session_id: str, request_id: str, name: str, call_id: str = "c1", **arguments: Any
     ) -> ToolCall:
         return tool_calls.call_tool(
-            session_id, request_id, call_id=call_id, name=name, arguments=arguments, actor=self.actor
+            session_id,
+            request_id,
+            call_id=call_id,
+            name=name,
+            arguments=arguments,
+            waits=True,
+            actor=self.actor,
         )
 
     def save(self, session_id: str, request_id: str, text: str, call_id: str = "c1", **more: Any) -> Any:

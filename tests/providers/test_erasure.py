@@ -108,7 +108,11 @@ def test_the_input_of_a_request_that_was_broken_off_goes_with_the_end_of_its_ses
         patched.setattr(model_requests, "_accept", break_off)
         with pytest.raises(KeyboardInterrupt):
             model_requests.open_request(
-                session, client_request_id="r1", input_text=f"Hello {CANARY}", actor=desk.actor
+                session,
+                client_request_id="r1",
+                input_text=f"Hello {CANARY}",
+                waits=True,
+                actor=desk.actor,
             )
     assert rows_with_canary() == ["providers_modelrequest"]
     sessions.end_session(session, actor=desk.actor)

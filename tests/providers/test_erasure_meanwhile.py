@@ -73,8 +73,8 @@ def delete_while(live: LiveHub, desk: Desk, paused: Paused) -> None:
 def test_a_recall_under_way(live: LiveHub, live_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     session = live_desk.open()
     paused = Paused(lambda: live_desk.recall(session))
-    reading = paused.stop_after(model_requests.recall_documents)
-    monkeypatch.setattr(model_requests, "recall_documents", reading)
+    reading = paused.stop_after(model_requests.recall_all)
+    monkeypatch.setattr(model_requests, "recall_all", reading)
     delete_while(live, live_desk, paused)
     kept = Projection.objects.get(model_request__session__project=live_desk.tenant.project)
     assert (kept.text, kept.sources, kept.erased_at is None) == ("", [], False)

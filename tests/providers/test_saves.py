@@ -250,7 +250,11 @@ def test_a_service_that_is_not_asked_is_never_an_empty_memory(desk: Desk) -> Non
     desk.put()
     document = {"scope": "document", "id": "team-a"}
     session = desk.open({"playbook": document, "knowledge": {"scope": "namespace", "id": "tenant-17"}})
-    with pytest.raises(RecallFailed) as failed:
-        desk.recall(session)
-    assert failed.value.facts["resource"] == "knowledge"
+    opened = model_requests.open_request(
+        session, client_request_id="r1", input_text=None, waits=False, actor=desk.actor
+    )
+    assert (opened.request.state, opened.projections) == ("recalling", [])
+    with pytest.raises(Conflict) as refused:
+        model_requests.select_memory(session, opened.request.wire_id, use=["playbook"], actor=desk.actor)
+    assert refused.value.error_code == "request_not_accepted"
     assert not Projection.objects.filter(project=desk.tenant.project).exists()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memoryhub.errors import Conflict, InvalidRequest, NotFound
-from memoryhub.models import Session
+from memoryhub.models import Project, Session
 from memoryhub.pagination import ListRequest
 from providers import deployments, documents, sessions
 from providers.bindings import parse_bindings
@@ -79,6 +79,7 @@ def test_what_is_bound_must_be_declared_exist_and_fit_its_kind(desk: Desk) -> No
 
 
 def test_a_namespace_is_not_bound_while_http_memory_is_a_preview(desk: Desk) -> None:
+    Project.objects.filter(id=desk.tenant.project.id).update(http_memory="preview")
     made = deployments.create_deployment(
         agent_id="triage", manifest=manifest(http_resource()), actor=desk.actor
     )

@@ -1,0 +1,148 @@
+"""What dead workers and an emptied queue leave, and how many calls are in the air."""
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memoryhub import ids, jobs
+from memoryhub.columns import ClockTimestamp
+from providers import http_operations, tool_calls
+from providers.models import HttpOperation, ModelRequest, Projection, ToolCall
+from tests.providers import misbehaving
+from tests.providers.services import Service, in_thread, open_unwaited
+
+
+def begun(service: Service, tool: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolCall, HttpOperation]:
+    """A call whose worker died in the midst of its first attempt, some seconds ago."""
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    session_id = service.open()
+    request = ModelRequest.objects.create(
+        project_id=service.actor.project_id,
+        session_id=ids.from_wire(ids.SESSION, session_id),
+        client_request_id="r1",
+        state="accepted",
+        selected=["knowledge"],
+    )
+    Projection.objects.create(
+        project_id=service.actor.project_id,
+        model_request=request,
+        resource_id="knowledge",
+        text="",
+        sources=[],
+        writable=True,
+    )
+    call = tool_calls.call_tool(
+        session_id,
+        request.wire_id,
+        call_id="c1",
+        name=f"memory_{tool}",
+        arguments={"fact": "x"},
+        waits=False,
+        actor=service.actor,
+    )
+    assert call.state == "started"
+    operation = service.operations()[0]
+    assert http_operations._claim(operation.id, uuid.uuid4(), None) is not None
+    HttpOperation.objects.filter(id=operation.id).update(beat_at=ClockTimestamp() - timedelta(seconds=5))
+    return call, operation
+
+
+def test_a_write_that_may_not_be_repeated_is_uncertain_after_the_death_of_its_worker(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, operation = begun(service, "remember", monkeypatch)
+    http_operations.sweep()
+    http_operations.run_operation(operation.id)
+    call.refresh_from_db()
+    assert (call.state, call.output, call.is_error) == ("done", {"status": "uncertain"}, False)
+    assert service.endpoint.exchanges == []
+
+
+@pytest.mark.parametrize("tool", ["note", "search"])
+def test_what_may_be_repeated_goes_on_after_the_death_of_its_worker(
+    service: Service, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    call, operation = begun(service, tool, monkeypatch)
+    before = bytes(HttpOperation.objects.get(id=operation.id).body or b"")
+    http_operations.sweep()
+    http_operations.run_operation(operation.id)
+    call.refresh_from_db()
+    assert call.output == {"status": "stored"}
+    assert [one.event for one in service.attempts()] == ["transport_failed", "succeeded"]
+    assert [exchange.body for exchange in service.endpoint.exchanges] == [before]
+
+
+def test_a_message_that_comes_again_sends_nothing_again(service: Service) -> None:
+    service.use("remember")
+    for _ in range(3):
+        http_operations.run_operation(service.operations()[0].id)
+    assert len(service.endpoint.exchanges) == 1
+
+
+def test_two_workers_with_one_message_send_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    session_id = service.open()
+    open_unwaited(service, session_id)
+    operation = service.operations()[0]
+    with ThreadPoolExecutor(8) as pool:
+        for run in [
+            pool.submit(in_thread, lambda: http_operations.run_operation(operation.id)) for _ in range(8)
+        ]:
+            run.result()
+    assert len(service.endpoint.exchanges) == 1
+
+
+def test_an_operation_that_nobody_took_is_told_that_the_hub_is_too_busy(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    request = open_unwaited(service, service.open())
+    HttpOperation.objects.filter(model_request=request).update(
+        created_at=ClockTimestamp() - timedelta(seconds=3)
+    )
+    http_operations.sweep()
+    request.refresh_from_db()
+    assert request.state == "recall_failed"
+    assert request.cause is not None and request.cause["cause"]["code"] == "host_overloaded"
+    assert service.endpoint.exchanges == []
+
+
+def test_an_emptied_queue_costs_time_and_no_work(
+    service: Service, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = jobs._send
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    request = open_unwaited(service, service.open())
+    monkeypatch.setattr(jobs, "_send", send)
+    time.sleep(http_operations.RING_AGAIN_SECONDS + 0.1)
+    http_operations.sweep()
+    for worker in workers:
+        worker.join()
+    request.refresh_from_db()
+    assert request.state == "accepted"
+
+
+def test_few_calls_of_a_session_are_in_the_air_at_once(service: Service) -> None:
+    names = ["knowledge", *(f"more-{n}" for n in range(5))]
+    for name in names[1:]:
+        service.add(name)
+    session_id = service.open({name: {"scope": "namespace", "id": "t"} for name in names})
+    service.endpoint.always = misbehaving.after(0.5)
+    assert len(service.recall(session_id).projections) == 6
+    at = sorted(exchange.at for exchange in service.endpoint.exchanges)
+    assert at[3] - at[0] < 0.45 < at[4] - at[0]
+
+
+def test_bodies_go_before_operations(service: Service) -> None:
+    service.recall(service.open())
+    operation = service.operations()[0]
+    HttpOperation.objects.filter(id=operation.id).update(finished_at=ClockTimestamp() - timedelta(hours=30))
+    http_operations.clear_expired(bodies_hours=24, operations_days=30)
+    operation.refresh_from_db()
+    assert operation.body is None
+    http_operations.clear_expired(bodies_hours=24, operations_days=1)
+    assert not HttpOperation.objects.filter(id=operation.id).exists()
