@@ -74,6 +74,17 @@ class AuditAction(StrEnum):
     SESSION_DELETED = "session.deleted"
     BINDING_REVOKED = "binding.revoked"
     DOCUMENT_CHANGED = "document.changed"
+    HTTP_OPERATION_CANCELLED = "http_operation.cancelled"
+    ENDPOINT_CREATED = "endpoint.created"
+    ENDPOINT_UPDATED = "endpoint.updated"
+    ENDPOINT_DELETED = "endpoint.deleted"
+    ENDPOINT_CREDENTIAL_CREATED = "endpoint_credential.created"
+    ENDPOINT_CREDENTIAL_REVOKED = "endpoint_credential.revoked"
+    EXTERNAL_PARTITION_FROZEN = "external_partition.frozen"
+    EXTERNAL_PARTITION_UNFROZEN = "external_partition.unfrozen"
+    EXTERNAL_PARTITION_DELETED = "external_partition.deleted"
+    EXTERNAL_RECORD_UPDATED = "external_record.updated"
+    EXTERNAL_RECORD_DELETED = "external_record.deleted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,25 @@ OPERATIONS: dict[str, Operation] = {
         _writes("model_requests.select", "host"),
         _writes("tool_calls.create", "host"),
         _reads("tool_calls.get"),
+        _reads("http_operations.list"),
+        _writes("http_operations.cancel", "host"),
+        # this hub as the memory service of others
+        _writes("endpoints.create"),
+        _reads("endpoints.get"),
+        _reads("endpoints.list"),
+        _writes("endpoints.update"),
+        _writes("endpoints.delete"),
+        _writes("endpoint_credentials.create"),
+        Operation("endpoint_credentials.list", frozenset({"admin"}), writes=False),
+        _writes("endpoint_credentials.revoke"),
+        _reads("external_partitions.list"),
+        _reads("external_partitions.export"),
+        _writes("external_partitions.freeze", "host"),
+        _writes("external_partitions.unfreeze", "host"),
+        _writes("external_partitions.delete"),
+        _reads("external_records.list"),
+        _writes("external_records.update", "host"),
+        _writes("external_records.delete", "host"),
     )
 }
 

@@ -59,7 +59,7 @@ ANSWERS: dict[type[HubError], tuple[int, str]] = {
     RecallFailed: (502, "recall_failed_error"),
     Unavailable: (503, "api_error"),
 }
-API_PREFIXES = ("/v1/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")
+API_PREFIXES = ("/v1/", "/oc-memory/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")
 
 
 def status_of(error: HubError) -> int:

@@ -201,8 +201,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 1.0,
         "options": {"expires": 5},
     },
-    "clear-http-operations": {
-        "task": "providers.clear_http_operations",
+    "clear-providers": {
+        "task": "providers.clear_expired",
         "schedule": 3_600.0,
         "options": {"expires": 3_600},
     },

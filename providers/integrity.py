@@ -55,7 +55,35 @@ UNION SELECT c.model_request_id FROM providers_toolcall c
     OR (c.erased_at IS NOT NULL AND num_nonnulls(c.arguments, c.output) > 0)
 """
 
+# A request recalls while a service is asked and not longer; a call is started as long as its operation is not done.
+_OPERATIONS = """
+SELECT r.id FROM providers_modelrequest r JOIN providers_httpoperation o ON o.model_request_id = r.id
+ WHERE o.kind = 'recall' AND o.round = r.round
+ GROUP BY r.id, r.state HAVING (r.state = 'recalling') <> bool_or(o.state <> 'done')
+UNION SELECT c.model_request_id FROM providers_toolcall c JOIN providers_httpoperation o ON o.tool_call_id = c.id
+ WHERE (c.state = 'started') <> (o.state <> 'done')
+UNION SELECT c.model_request_id FROM providers_toolcall c
+ WHERE c.state = 'started' AND NOT EXISTS (SELECT 1 FROM providers_httpoperation o WHERE o.tool_call_id = c.id)
+UNION SELECT o.model_request_id FROM providers_httpoperation o
+ WHERE (SELECT count(*) FROM providers_httpattempt a WHERE a.operation_id = o.id)
+       NOT IN (o.attempt, o.attempt - (o.state = 'sending')::int)
+"""
+_EXTERNAL_RECORDS = """
+SELECT p.id FROM providers_externalpartition p JOIN providers_externalrecord r ON r.partition_id = p.id
+ WHERE r.revision > p.revision
+"""
+
 INVARIANTS: tuple[Invariant, ...] = (
+    Invariant(
+        "http_operations",
+        "Requests and calls wait for services that are being asked, and for no other; each attempt is noted.",
+        rows_of(ids.MODEL_REQUEST, _OPERATIONS),
+    ),
+    Invariant(
+        "external_records",
+        "No record of a partition is newer than the partition.",
+        rows_of(ids.EXTERNAL_PARTITION, _EXTERNAL_RECORDS),
+    ),
     Invariant(
         "promotion_active",
         "Of an agent that was promoted in an environment one deployment is in force.",

@@ -10,6 +10,14 @@ from django.db import models
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Project, Session
+from providers.endpoint_models import (  # noqa: F401 - where Django looks for models
+    Endpoint,
+    EndpointCredential,
+    EndpointOperation,
+    ExternalItem,
+    ExternalPartition,
+    ExternalRecord,
+)
 from providers.limits import RESOURCE_ID_LENGTH_MAX
 from stores.models import MemoryStore
 

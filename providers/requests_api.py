@@ -8,7 +8,8 @@ from memoryhub.actors import Actor
 from memoryhub.api import Door, operation
 from memoryhub.problems import json_response
 from memoryhub.shapes import PageQuery
-from providers import model_requests, tool_calls
+from providers import cancellations, model_requests, tool_calls
+from providers.http_serializers import HttpOperationShape, http_operation_wire
 from providers.model_requests import Accepted
 from providers.serializers import list_request
 from providers.session_serializers import (
@@ -114,3 +115,23 @@ class ToolCall(SessionView):
     @operation("tool_calls.get", "Get a tool call with its outcome", answer=ToolCallShape)
     def get(self, session_id: str, tool_call_id: str, *, actor: Actor) -> Values:
         return tool_call_wire(tool_calls.get_call(session_id, tool_call_id, actor=actor))
+
+
+class HttpOperations(SessionView):
+    @operation(
+        "http_operations.list",
+        "List a session's calls of other services, with every attempt",
+        query=PageQuery,
+        answer=HttpOperationShape,
+        lists=True,
+    )
+    def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:
+        wanted = list_request("http_operations", query, {"session": session_id})
+        page = cancellations.list_operations(session_id, wanted, actor=actor)
+        return page.as_wire(http_operation_wire)
+
+
+class HttpOperationCancel(SessionView):
+    @operation("http_operations.cancel", "Cancel a call of another service", answer=HttpOperationShape)
+    def post(self, session_id: str, operation_id: str, *, actor: Actor) -> Values:
+        return http_operation_wire(cancellations.cancel_operation(session_id, operation_id, actor=actor))

@@ -4,7 +4,7 @@ from celery import shared_task
 from django.conf import settings
 
 from memoryhub import ids
-from providers import http_operations
+from providers import endpoint_calls, http_operations
 
 
 @shared_task(name="providers.run_http_operation", time_limit=30)
@@ -19,8 +19,9 @@ def sweep_http_operations() -> None:
     http_operations.sweep()
 
 
-@shared_task(name="providers.clear_http_operations")
-def clear_http_operations() -> None:
+@shared_task(name="providers.clear_expired")
+def clear_expired() -> None:
+    endpoint_calls.clear_expired()
     http_operations.clear_expired(
         bodies_hours=settings.HTTP_BODY_HOURS, operations_days=settings.HTTP_OPERATION_DAYS
     )

@@ -2,12 +2,25 @@
 
 from django.urls import path
 
-from providers import api, documents_api, requests_api, secrets_api, sessions_api
+from providers import (
+    api,
+    documents_api,
+    endpoint_door,
+    endpoints_api,
+    partitions_api,
+    requests_api,
+    secrets_api,
+    sessions_api,
+)
 
 PROJECT = "v1/projects/<str:project_id>/memory"
 SESSION = "v1/sessions/<str:session_id>"
+ENDPOINT = "v1/endpoints/<str:endpoint_id>"
+PARTITION = f"{ENDPOINT}/partitions/<str:partition_id>"
 
 urlpatterns = [
+    path("oc-memory/<str:endpoint_id>", endpoint_door.MemoryProtocol.as_view()),
+    path("oc-memory/<str:endpoint_id>/partitions/<str:partition>/ingest", endpoint_door.Ingest.as_view()),
     path("v1/deployments", api.Deployments.as_view()),
     path("v1/deployments/<str:deployment_id>", api.Deployment.as_view()),
     path("v1/deployments/<str:deployment_id>/promote", api.DeploymentPromotion.as_view()),
@@ -32,4 +45,17 @@ urlpatterns = [
     path(f"{SESSION}/model-requests/<str:request_id>/selection", requests_api.Selection.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>/tool-calls", requests_api.ToolCalls.as_view()),
     path(f"{SESSION}/tool-calls/<str:tool_call_id>", requests_api.ToolCall.as_view()),
+    path(f"{SESSION}/http-operations", requests_api.HttpOperations.as_view()),
+    path(f"{SESSION}/http-operations/<str:operation_id>/cancel", requests_api.HttpOperationCancel.as_view()),
+    path("v1/endpoints", endpoints_api.Endpoints.as_view()),
+    path(ENDPOINT, endpoints_api.Endpoint.as_view()),
+    path(f"{ENDPOINT}/credentials", endpoints_api.Credentials.as_view()),
+    path(f"{ENDPOINT}/credentials/<str:credential_id>/revoke", endpoints_api.CredentialRevoke.as_view()),
+    path(f"{ENDPOINT}/partitions", partitions_api.Partitions.as_view()),
+    path(PARTITION, partitions_api.Partition.as_view()),
+    path(f"{PARTITION}/freeze", partitions_api.PartitionFreeze.as_view()),
+    path(f"{PARTITION}/unfreeze", partitions_api.PartitionUnfreeze.as_view()),
+    path(f"{PARTITION}/export", partitions_api.PartitionExport.as_view()),
+    path(f"{PARTITION}/records", partitions_api.Records.as_view()),
+    path(f"{PARTITION}/records/<str:record_id>", partitions_api.Record.as_view()),
 ]

@@ -6,7 +6,7 @@ from memoryhub import ids, sessions, tenancy
 from memoryhub.actors import Actor
 from memoryhub.api import HubView
 from memoryhub.errors import InvalidRequest, NotFound
-from providers import documents, model_requests, tool_calls
+from providers import cancellations, documents, endpoints, external_partitions, model_requests, tool_calls
 
 
 class SessionView(HubView):
@@ -16,6 +16,23 @@ class SessionView(HubView):
             model_requests.find_request(session, self.kwargs["request_id"])
         if "tool_call_id" in self.kwargs:
             tool_calls.get_call(session.wire_id, self.kwargs["tool_call_id"], actor=actor)
+        if "operation_id" in self.kwargs:
+            cancellations.find_operation(session, self.kwargs["operation_id"])
+
+
+class EndpointView(HubView):
+    """A URL below `/v1/endpoints/{endpoint_id}`."""
+
+    def require_visible(self, actor: Actor) -> None:
+        endpoint = endpoints.get_endpoint(self.kwargs["endpoint_id"], actor=actor)
+        if "credential_id" in self.kwargs:
+            endpoints.find_credential(endpoint, self.kwargs["credential_id"])
+        if "partition_id" in self.kwargs:
+            partition = external_partitions.get_partition(
+                endpoint.wire_id, self.kwargs["partition_id"], actor=actor
+            )
+            if "record_id" in self.kwargs:
+                external_partitions.find_record(partition, self.kwargs["record_id"])
 
 
 class ProjectMemoryView(HubView):

@@ -30,7 +30,8 @@ class DocumentedOperation:
     @property
     def status(self) -> int:
         """What success answers; of a POST that may be repeated, what it answers the first time."""
-        found = [int(status) for status in self.description["responses"] if status.startswith("2")]
+        responses = self.description["responses"]
+        found = [int(status) for status in responses if status.startswith("2") and status != "202"]
         return max(found) if self.method == "POST" else min(found)
 
     def parameters(self, place: str) -> list[str]:

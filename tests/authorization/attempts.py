@@ -26,6 +26,11 @@ ID_PARAMETERS = {
     "session_id": ids.SESSION,
     "request_id": ids.MODEL_REQUEST,
     "tool_call_id": ids.TOOL_CALL,
+    "operation_id": ids.HTTP_OPERATION,
+    "endpoint_id": ids.ENDPOINT,
+    "credential_id": ids.ENDPOINT_CREDENTIAL,
+    "partition_id": ids.EXTERNAL_PARTITION,
+    "record_id": ids.EXTERNAL_RECORD,
 }
 GHOSTS = {name: unused_id(prefix) for name, prefix in ID_PARAMETERS.items()}
 

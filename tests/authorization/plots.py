@@ -1,6 +1,7 @@
 """What is tried to be reached: one environment with one of everything in it, each text of it a canary."""
 
 import io
+import json
 import uuid
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -10,8 +11,19 @@ from django.test import override_settings
 from memoryhub import activity, audit, ids, invitations, keys, secrets
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Job, JobChunk, Membership, Project
-from providers import declared, deployments, documents, model_requests, sessions, tool_calls
+from providers import (
+    declared,
+    deployments,
+    documents,
+    endpoint_calls,
+    endpoints,
+    model_requests,
+    sessions,
+    tool_calls,
+)
 from providers.bindings import parse_bindings
+from providers.endpoint_calls import Incoming
+from providers.models import ExternalPartition
 from providers.sessions import WantedSession
 from stores import exports, memories, memory_stores, totals
 from stores.attachments import WantedStore
@@ -44,6 +56,12 @@ class Plot:
     request_id: str = ""
     open_request_id: str = ""
     tool_call_id: str = ""
+    service_session_id: str = ""
+    operation_id: str = ""
+    endpoint_id: str = ""
+    credential_id: str = ""
+    partition_id: str = ""
+    record_id: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -64,6 +82,11 @@ class Plot:
             "session_id": self.session_id,
             "request_id": self.request_id,
             "tool_call_id": self.tool_call_id,
+            "operation_id": self.operation_id,
+            "endpoint_id": self.endpoint_id,
+            "credential_id": self.credential_id,
+            "partition_id": self.partition_id,
+            "record_id": self.record_id,
         }
 
     @property
@@ -93,6 +116,11 @@ class Plot:
             self.session_id,
             self.request_id,
             self.tool_call_id,
+            self.operation_id,
+            self.endpoint_id,
+            self.credential_id,
+            self.partition_id,
+            self.record_id,
         ]
         return [text.encode() for text in shown]
 
@@ -108,6 +136,8 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
     with override_settings(PARTITION_KEY=bytes(32)):
         _add_declared_memory(plot)
     _add_session(plot)
+    _add_operation(plot)
+    _add_endpoint(plot)
     audit.seal_project(tenant.project.id)
     activity.count_activity()
     totals.count_totals()
@@ -226,7 +256,9 @@ def _add_declared_memory(plot: Plot) -> None:
         allowed_origins=["https://memory.example.com"],
         actor=actor,
     ).wire_id
-    _open_session(plot, {f"{plot.resource_id}-kb": {"scope": "namespace", "id": plot.canary}})
+    plot.service_session_id = _open_session(
+        plot, {f"{plot.resource_id}-kb": {"scope": "namespace", "id": plot.canary}}
+    )
 
 
 def _open_session(plot: Plot, memory: dict[str, object], *store_ids: str) -> str:
@@ -273,3 +305,44 @@ def _add_session(plot: Plot) -> None:
     ).wire_id
     document = documents.get_document(plot.environment.wire_id, plot.resource_id, plot.canary, actor=actor)
     plot.document_revision = document.revision
+
+
+def _add_operation(plot: Plot) -> None:
+    """A recall of the other service, which no worker has taken yet."""
+    request = model_requests.open_request(
+        plot.service_session_id,
+        client_request_id=plot.canary,
+        input_text=plot.canary,
+        waits=False,
+        actor=plot.tenant.actor,
+    ).request
+    plot.operation_id = request.http_operations.get().wire_id
+
+
+def _add_endpoint(plot: Plot) -> None:
+    """With a credential, and a partition that holds one record."""
+    actor = plot.tenant.actor
+    endpoint = endpoints.create_endpoint(
+        environment=plot.environment.wire_id,
+        name=plot.canary,
+        bytes_max=8_192,
+        retention_days=None,
+        actor=actor,
+    )
+    plot.endpoint_id = endpoint.wire_id
+    issued = endpoints.create_credential(plot.endpoint_id, name=plot.canary, scope="memory", actor=actor)
+    plot.credential_id = issued.credential.wire_id
+    call = {
+        "version": 1,
+        "operation": "tool",
+        "operationId": plot.canary,
+        "partition": plot.canary,
+        "access": "read-write",
+        "deadlineAt": "2126-01-01T00:00:00Z",
+        "tool": "remember",
+        "arguments": {"fact": plot.canary},
+    }
+    incoming = Incoming(f"Bearer {issued.token}", "application/json", json.dumps(call).encode())
+    answer = endpoint_calls.answer_call(plot.endpoint_id, incoming)
+    plot.record_id = json.loads(answer.body)["result"]["id"]
+    plot.partition_id = ExternalPartition.objects.get(partition=plot.canary).wire_id

@@ -22,6 +22,9 @@ IN_JOB = "job_id IN (SELECT id FROM memoryhub_job WHERE environment_id = %(envir
 IN_STORE = "store_id IN (SELECT id FROM stores_memorystore WHERE environment_id = %(environment)s)"
 IN_SESSION = "session_id IN (SELECT id FROM memoryhub_session WHERE environment_id = %(environment)s)"
 IN_REQUEST = f"model_request_id IN (SELECT id FROM providers_modelrequest WHERE {IN_SESSION})"
+IN_ENDPOINT = "endpoint_id IN (SELECT id FROM providers_endpoint WHERE environment_id = %(environment)s)"
+IN_PARTITION = f"partition_id IN (SELECT id FROM providers_externalpartition WHERE {IN_ENDPOINT})"
+IN_OPERATION = f"operation_id IN (SELECT id FROM providers_httpoperation WHERE {IN_SESSION})"
 # The column by which a row belongs to an environment: the first that its table has.
 PLACES = {
     "environment_id": IN_ENVIRONMENT,
@@ -29,6 +32,9 @@ PLACES = {
     "session_id": IN_SESSION,
     "model_request_id": IN_REQUEST,
     "job_id": IN_JOB,
+    "endpoint_id": IN_ENDPOINT,
+    "partition_id": IN_PARTITION,
+    "operation_id": IN_OPERATION,
 }
 
 type Snapshot = dict[str, tuple[int, str]]

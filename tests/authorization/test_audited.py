@@ -7,6 +7,7 @@ import pytest
 from memoryhub import accounts, audit
 from memoryhub.audit import AuditAction
 from memoryhub.models import AuditEvent
+from providers import external_partitions
 from stores import freezes, memory_stores
 from tests.authorization.attempts import attempt_on
 from tests.authorization.conftest import Plots
@@ -59,6 +60,17 @@ AUDITED = {
     "sessions.delete": AuditAction.SESSION_DELETED,
     "bindings.revoke": AuditAction.BINDING_REVOKED,
     "tool_calls.create": AuditAction.MEMORY_UPDATED,  # what a model saved
+    "http_operations.cancel": AuditAction.HTTP_OPERATION_CANCELLED,
+    "endpoints.create": AuditAction.ENDPOINT_CREATED,
+    "endpoints.update": AuditAction.ENDPOINT_UPDATED,
+    "endpoints.delete": AuditAction.ENDPOINT_DELETED,
+    "endpoint_credentials.create": AuditAction.ENDPOINT_CREDENTIAL_CREATED,
+    "endpoint_credentials.revoke": AuditAction.ENDPOINT_CREDENTIAL_REVOKED,
+    "external_partitions.freeze": AuditAction.EXTERNAL_PARTITION_FROZEN,
+    "external_partitions.unfreeze": AuditAction.EXTERNAL_PARTITION_UNFROZEN,
+    "external_partitions.delete": AuditAction.EXTERNAL_PARTITION_DELETED,
+    "external_records.update": AuditAction.EXTERNAL_RECORD_UPDATED,
+    "external_records.delete": AuditAction.EXTERNAL_RECORD_DELETED,
 }
 # What is its own record, and writes no audit row.
 NOT_AUDITED = {
@@ -84,7 +96,12 @@ def _freeze_memory(plot: Plot) -> None:
     freezes.freeze_memory(plot.store_id, plot.memory_id, actor=plot.tenant.actor)
 
 
+def _freeze_partition(plot: Plot) -> None:
+    external_partitions.freeze_partition(plot.endpoint_id, plot.partition_id, actor=plot.tenant.actor)
+
+
 BEFORE: dict[str, Callable[[Plot], None]] = {
+    "external_partitions.unfreeze": _freeze_partition,
     "memory_stores.unfreeze": _freeze,
     "memories.unfreeze": _freeze_memory,
 }

@@ -18,6 +18,8 @@ OPEN_ROUTES = {
     "/readyz": "the same; causes name parts of the hub, never what it holds",
     "/metrics": "Prometheus has no key; counts by operation and status, no tenant in them",
     "/openapi.yaml": "clients read it before they have a key; it is the same for every hub",
+    "/oc-memory/{endpoint_id}": "the memory protocol, with the endpoint's own credentials: see test_endpoint_wire",
+    "/oc-memory/{endpoint_id}/partitions/{partition}/ingest": "the same",
     "/sign-in": "the way in",
     "/sign-in/{token}": "the way in, by a secret",
     "/invitations/{token}": "joining, by a secret",
@@ -224,7 +226,9 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
 
 @pytest.mark.parametrize("url", sorted(OPEN_ROUTES))
 def test_an_open_route_tells_nothing_of_a_tenant(tenant: Tenant, url: str) -> None:
-    answer = Client().get(url.format(token="unknown", name="settings"))
+    answer = Client().get(
+        url.format(token="unknown", name="settings", endpoint_id="endpoint_any", partition="any")
+    )
     content = b"".join(answer.streaming_content) if answer.streaming else answer.content
     for secret in (tenant.project.name, tenant.owner.email, tenant.project.wire_id, tenant.key):
         assert secret.encode() not in content

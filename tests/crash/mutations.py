@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from providers import external_partitions
 from providers.models import Resource
 from stores import freezes, memory_stores
 from tests.answers import Answer
@@ -24,6 +25,9 @@ FIRST: dict[str, Callable[[Plot], object]] = {
     "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
     "memories.unfreeze": lambda plot: freezes.freeze_memory(
         plot.store_id, plot.memory_id, actor=plot.tenant.actor
+    ),
+    "external_partitions.unfreeze": lambda plot: external_partitions.freeze_partition(
+        plot.endpoint_id, plot.partition_id, actor=plot.tenant.actor
     ),
     "deployments.promote": lambda plot: Resource.objects.filter(environment=plot.environment).update(
         description="Of another deployment."

@@ -28,6 +28,10 @@ AGAIN: dict[str, int] = {
     "memory_documents.delete": 404,
     "secrets.delete": 404,
     "sessions.delete": 404,
+    "endpoints.create": 409,
+    "endpoints.delete": 404,
+    "external_partitions.delete": 404,
+    "external_records.delete": 404,
 }
 
 

@@ -12,8 +12,9 @@ from django.core.management import CommandError, call_command
 from memoryhub import audit, ids, integrity, quotas
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import AuditEvent, Job, JobChunk
-from providers import deployments
+from providers import deployments, endpoints
 from providers.documents import revision_of
+from providers.models import ExternalPartition, ExternalRecord
 from stores import memory_stores
 from stores.attachments import WantedStore
 from stores.models import Memory, UsedPath
@@ -513,6 +514,26 @@ def kept_copy(house: House) -> list[str]:
 def kept_output(house: House) -> list[str]:
     change(house, "UPDATE providers_toolcall SET erased_at = clock_timestamp()")
     return [house.request]
+
+
+@breaks("http_operations")
+def call_that_nobody_makes(house: House) -> list[str]:
+    change(house, "UPDATE providers_toolcall SET state = 'started'")
+    return [house.request]
+
+
+@breaks("external_records")
+def record_of_the_future(house: House) -> list[str]:
+    endpoint = endpoints.create_endpoint(
+        environment="development", name="facts", bytes_max=100, retention_days=None, actor=house.tenant.actor
+    )
+    partition = ExternalPartition.objects.create(
+        project_id=endpoint.project_id, endpoint=endpoint, partition="p1"
+    )
+    ExternalRecord.objects.create(
+        project_id=endpoint.project_id, partition=partition, text="A fact.", revision=1
+    )
+    return [partition.wire_id]
 
 
 def add_job(house: House, **columns: Any) -> Job:

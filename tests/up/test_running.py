@@ -75,7 +75,7 @@ def web_child(hub: RunningHub) -> int:
 
 
 def worker(hub: RunningHub) -> int:
-    [pid] = list_parts(hub.data_dir, "celery")
+    [pid] = list_parts(hub.data_dir, "memoryhub.worker")
     return pid
 
 
@@ -104,7 +104,7 @@ def backend(hub: RunningHub) -> int:
 def test_a_killed_part_is_back_and_nothing_acknowledged_is_lost(
     hub: RunningHub, find: Callable[[RunningHub], int]
 ) -> None:
-    assert processes.wait_until(lambda: list_parts(hub.data_dir, "celery") != [], 5)
+    assert processes.wait_until(lambda: list_parts(hub.data_dir, "memoryhub.worker") != [], 5)
     name = f"written before the kill of {find.__name__}"
     create_store(hub, name)
     killed = find(hub)

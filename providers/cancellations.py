@@ -1,0 +1,85 @@
+"""What the application sees and does of calls to other services: every attempt of a session's, and to cancel one.
+
+Source: contract of document and HTTP memory, section 12.3. A cancelled write may have been done: nothing is undone.
+"""
+
+from uuid import UUID
+
+from django.db.transaction import atomic
+
+from memoryhub import audit, ids, sessions
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.columns import ClockTimestamp
+from memoryhub.errors import NotFound
+from memoryhub.models import Session
+from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
+from providers import settlements
+from providers.http_calls import DONE, SENDING
+from providers.models import HttpOperation
+from providers.retries import Event, Kind, decide
+from providers.wire_answers import unanswered
+
+
+def list_operations(session_id: str, page: ListRequest, *, actor: Actor) -> Page[HttpOperation]:
+    """Newest first, with their attempts. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    session = sessions.get_session(session_id, actor=actor)
+    held = HttpOperation.objects.filter(session_id=session.id).defer("body").prefetch_related("attempts")
+    position = page.position()
+    if position is not None:
+        held = held.filter(id__lt=UUID(hex=position[0]))
+    rows = list(held.order_by("-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda operation: [operation.id.hex])
+
+
+def find_operation(session: Session, operation_id: str) -> HttpOperation:
+    """Raises: NotFound."""
+    key = ids.from_wire(ids.HTTP_OPERATION, operation_id)
+    held = HttpOperation.objects.filter(session_id=session.id).select_related("model_request", "tool_call")
+    operation = None if key is None else find_row(held.filter(id=key))
+    if operation is None:
+        raise NotFound("operation")
+    return operation
+
+
+@atomic(durable=True)
+def cancel_operation(session_id: str, operation_id: str, *, actor: Actor) -> HttpOperation:
+    """No further attempt begins; one that is under way is left within moments. Again, or after the end: unchanged.
+
+    Raises: NotFound.
+    """
+    session = sessions.lock_session(session_id, actor)
+    operation = find_operation(session, operation_id)
+    operation.session = session
+    if operation.cancelled_at is not None or operation.state == DONE:
+        return _shown(operation)
+    operation.cancelled_at = ClockTimestamp()
+    operation.save(update_fields=["cancelled_at"])
+    if operation.state != SENDING:
+        _settle(operation)
+    audit.record(
+        AuditAction.HTTP_OPERATION_CANCELLED,
+        operation.wire_id,
+        environment_id=session.environment_id,
+        parent_id=session.wire_id,
+        actor=actor,
+    )
+    return _shown(operation)
+
+
+def _shown(operation: HttpOperation) -> HttpOperation:
+    return HttpOperation.objects.defer("body").prefetch_related("attempts").get(id=operation.id)
+
+
+def _settle(operation: HttpOperation) -> None:
+    decision = decide(
+        Kind(operation.kind),
+        idempotent=operation.is_idempotent,
+        event=Event.CANCELLED,
+        attempt=operation.attempt,
+        seconds_left=0.0,
+        retry_after=None,
+    )
+    settlement = settlements.from_decision(operation, decision, unanswered(Event.CANCELLED))
+    settlements.settle(operation, settlement)

@@ -1,0 +1,242 @@
+"""An endpoint answers a host: the checks in the contract's order, and each write at most once.
+
+Source: contract of document and HTTP memory, sections 13.1 to 13.5. A write, its record of having been done and its answer are
+one transaction; writes of one partition pass its lock, so the same operation sent twenty times at once is done once.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import OperationalError, connection
+from django.db.transaction import atomic
+from django.utils import timezone
+from psycopg import errors as postgres
+
+from memoryhub import ids
+from memoryhub.columns import ClockTimestamp
+from memoryhub.digests import are_equal
+from memoryhub.errors import RateLimited
+from memoryhub.rows import find_row
+from memoryhub.throttles import count_request
+from memoryhub.tokens import token_sha256
+from providers.endpoint_models import (
+    Endpoint,
+    EndpointCredential,
+    EndpointOperation,
+    ExternalItem,
+    ExternalPartition,
+)
+from providers.endpoint_tools import TOOLS, Tool, recall
+from providers.endpoint_wire import Refusal, WireRequest, encode, read_request
+from providers.limits import BODY_BYTES_MAX, REPLAY_HOURS
+from providers.schemas import find_argument_problems
+
+_CREDENTIAL = re.compile(r"mhe_([0-9a-f]{32})_([A-Za-z0-9_-]{43})", re.ASCII)
+_USED_GRAIN = timedelta(seconds=60)
+_MILLISECONDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A POST as it came. `body` may be one byte longer than is allowed."""
+
+    authorization: str
+    content_type: str
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def answer_call(endpoint_id: str, incoming: Incoming) -> Answer:
+    """One operation of the memory protocol."""
+    try:
+        endpoint = admit(endpoint_id, incoming, scope="memory")
+        request = read_request(incoming.body)
+        if request.tool is None:
+            return _answer_recall(endpoint, request)
+        return _answer_tool(endpoint, request, _check_tool(request))
+    except Refusal as refusal:
+        return refused(refusal)
+
+
+def refused(refusal: Refusal) -> Answer:
+    return Answer(refusal.status, encode(refusal.body), refusal.headers)
+
+
+def admit(endpoint_id: str, incoming: Incoming, *, scope: str) -> Endpoint:
+    """Checks 2 to 4: whose credential it is stands before anything that the body says. Raises: Refusal."""
+    if len(incoming.body) > BODY_BYTES_MAX:
+        raise Refusal(413, "request_too_large", f"The body has more than {BODY_BYTES_MAX} bytes.")
+    credential = _find_credential(endpoint_id, incoming.authorization, scope)
+    if credential is None:
+        raise Refusal(
+            401,
+            "unauthorized",
+            "This endpoint does not know the credential.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    _count(credential)
+    if incoming.content_type.partition(";")[0].strip().lower() != "application/json":
+        raise Refusal(415, "unsupported_media_type", "Send application/json.")
+    return credential.endpoint
+
+
+def _find_credential(endpoint_id: str, authorization: str, scope: str) -> EndpointCredential | None:
+    """Unknown, revoked, of another endpoint or for something else: all the same."""
+    scheme, _, token = authorization.partition(" ")
+    match = _CREDENTIAL.fullmatch(token.strip())
+    if scheme.lower() != "bearer" or match is None:
+        return None
+    held = EndpointCredential.objects.select_related("endpoint").filter(id=UUID(hex=match[1]))
+    credential = find_row(held)
+    if credential is None or not are_equal(bytes(credential.token_sha256), token_sha256(match[2])):
+        return None
+    if credential.revoked_at is not None or credential.scope != scope:
+        return None
+    return credential if credential.endpoint_id == ids.from_wire(ids.ENDPOINT, endpoint_id) else None
+
+
+def _count(credential: EndpointCredential) -> None:
+    try:
+        count_request(credential.wire_id, requests_max=settings.KEY_REQUESTS_PER_MINUTE_MAX)
+    except RateLimited as error:
+        wait = {"Retry-After": str(error.retry_after_seconds)}
+        raise Refusal(429, "rate_limited", error.message, headers=wait) from error
+    now = timezone.now()
+    if credential.last_used_at is None or now - credential.last_used_at > _USED_GRAIN:
+        EndpointCredential.objects.filter(id=credential.id).update(last_used_at=now)
+
+
+def _check_tool(request: WireRequest) -> Tool:
+    """Checks 9 to 11. Raises: Refusal."""
+    tool = TOOLS.get(request.tool or "")
+    if tool is None:
+        raise Refusal(404, "unknown_tool", "This endpoint has no such tool.")
+    if tool.access == "write" and not request.may_write:
+        raise Refusal(403, "read_only", "The binding of this session may only read.")
+    problems = find_argument_problems(tool.input, request.arguments)
+    if problems:
+        raise Refusal(
+            400, "invalid_arguments", "The arguments do not fit the tool's schema.", problems=problems
+        )
+    return tool
+
+
+def _answer_recall(endpoint: Endpoint, request: WireRequest) -> Answer:
+    with atomic():
+        _bound_statements(request)
+        return Answer(200, encode(recall(endpoint, _find_partition(endpoint, request), request)))
+
+
+def _answer_tool(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
+    if tool.access == "write":
+        return _write_once(endpoint, request, tool)
+    with atomic():
+        _bound_statements(request)
+        result = tool.run(endpoint, _find_partition(endpoint, request), request)
+        return Answer(200, encode({"result": result}))
+
+
+def _find_partition(endpoint: Endpoint, request: WireRequest) -> ExternalPartition | None:
+    return find_row(ExternalPartition.objects.filter(endpoint_id=endpoint.id, partition=request.partition))
+
+
+def _bound_statements(request: WireRequest) -> None:
+    """No statement and no lock outlasts the caller."""
+    left = max(1, int(request.seconds_left * _MILLISECONDS))
+    most = min(left, settings.STATEMENT_TIMEOUT_SECONDS * _MILLISECONDS)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('statement_timeout', %s, true), set_config('lock_timeout', %s, true)",
+            [str(most), str(most)],
+        )
+
+
+def _write_once(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
+    """Raises: Refusal when another run of the operation outlasts the caller."""
+    try:
+        return _write(endpoint, request, tool)
+    except OperationalError as error:
+        if isinstance(error.__cause__, postgres.LockNotAvailable | postgres.QueryCanceled):
+            raise Refusal(
+                503, "in_progress", "The operation is under way.", headers={"Retry-After": "1"}
+            ) from error
+        raise
+
+
+@atomic
+def _write(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
+    _bound_statements(request)
+    partition = lock_partition(endpoint, request.partition)
+    done = find_row(
+        EndpointOperation.objects.filter(partition_id=partition.id, operation_id=request.operation_id)
+    )
+    if done is not None:
+        return _replay(done, request)
+    if partition.frozen_at is not None:  # not kept: after an unfreezing the operation may be done
+        raise Refusal(403, "frozen", "The owner of this endpoint has frozen the partition.")
+    answer = _run(endpoint, partition, request, tool)
+    EndpointOperation.objects.create(
+        project_id=endpoint.project_id,
+        partition=partition,
+        operation_id=request.operation_id,
+        fingerprint=request.fingerprint(),
+        status=answer.status,
+        body=answer.body,
+    )
+    return answer
+
+
+def lock_partition(endpoint: Endpoint, partition: str) -> ExternalPartition:
+    """A step: the partition, made at its first write, held alone."""
+    made, _ = ExternalPartition.objects.get_or_create(
+        endpoint=endpoint, partition=partition, defaults={"project_id": endpoint.project_id}
+    )
+    return ExternalPartition.objects.select_for_update(no_key=True).get(id=made.id)
+
+
+def _replay(done: EndpointOperation, request: WireRequest) -> Answer:
+    if done.fingerprint != request.fingerprint():
+        raise Refusal(422, "operation_mismatch", "This operation id did something else.")
+    return Answer(done.status, bytes(done.body))
+
+
+def _run(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest, tool: Tool) -> Answer:
+    """What the tool refuses for a reason of its own is kept and replayed like a result."""
+    try:
+        with atomic():
+            return Answer(200, encode({"result": tool.run(endpoint, partition, request)}))
+    except Refusal as refusal:
+        return refused(refusal)
+
+
+@atomic
+def ingest(endpoint: Endpoint, partition: str, items: list[tuple[str, str]]) -> int:
+    """Keep items of a conversation for later extraction; how many. Raises: Refusal for a frozen partition."""
+    held = lock_partition(endpoint, partition)
+    if held.frozen_at is not None:
+        raise Refusal(403, "frozen", "The owner of this endpoint has frozen the partition.")
+    ExternalItem.objects.bulk_create(
+        ExternalItem(project_id=endpoint.project_id, partition=held, role=role, text=text)
+        for role, text in items
+    )
+    return len(items)
+
+
+def clear_expired() -> None:
+    """Answers that nobody can ask for again, and records past their endpoint's retention."""
+    old = ClockTimestamp() - timedelta(hours=REPLAY_HOURS)
+    EndpointOperation.objects.filter(created_at__lt=old).delete()
+    for endpoint in Endpoint.objects.exclude(retention_days=None):
+        since = timezone.now() - timedelta(days=endpoint.retention_days or 0)
+        for partition in ExternalPartition.objects.filter(endpoint=endpoint):
+            partition.records.filter(changed_at__lt=since).delete()
+            partition.items.filter(created_at__lt=since).delete()

@@ -1,0 +1,239 @@
+"""The built-in tools of an endpoint, and its recall: what they take, what they do in one partition.
+
+Source: contract of document and HTTP memory, sections 13.3 to 13.6. Writes are steps: the partition is locked.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from memoryhub import ids, ranking
+from memoryhub.clock import to_wire_milliseconds
+from memoryhub.columns import ClockTimestamp
+from memoryhub.ranking import QUERY_LEXEMES_MAX, IndexTable, Wanted
+from memoryhub.rows import find_row
+from providers.endpoint_models import Endpoint, ExternalPartition, ExternalRecord
+from providers.endpoint_wire import Refusal, WireRequest, read_cursor, write_cursor
+from providers.limits import (
+    FACT_LENGTH_MAX,
+    PARTITION_RECORDS_MAX,
+    RECALL_SOURCES_MAX,
+    SEARCH_HITS_DEFAULT,
+    SEARCH_HITS_MAX,
+)
+
+_TABLE = IndexTable("providers_externalrecord", key="id")
+_INDEX = """
+UPDATE providers_externalrecord SET terms = made.terms,
+       length = coalesce((SELECT sum(cardinality(positions)) FROM unnest(made.terms)), 0)
+  FROM (SELECT to_tsvector('english', %s) AS terms) AS made WHERE id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`run`: on a partition, which a read may find missing."""
+
+    name: str
+    description: str
+    access: str
+    input: dict[str, Any]
+    run: Callable[[Endpoint, Any, WireRequest], dict[str, Any]]
+
+    def to_declaration(self) -> dict[str, Any]:
+        """As the calling side declares it. Every write is de-duplicated in the transaction that does it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "access": self.access,
+            "idempotent": self.access == "write",
+            "input": self.input,
+        }
+
+
+def recall(endpoint: Endpoint, partition: ExternalPartition | None, request: WireRequest) -> dict[str, Any]:
+    """Whole records, the best first, then the newest, as many as fit; nothing is stored."""
+    revision = 0 if partition is None else partition.revision
+    chosen: list[ExternalRecord] = []
+    room = min(request.bytes_max, endpoint.bytes_max)
+    for record in _candidates(partition, request.input_text):
+        size = len(record.text.encode()) + (1 if chosen else 0)
+        if size <= room and len(chosen) < RECALL_SOURCES_MAX:
+            chosen.append(record)
+            room -= size
+    return {
+        "text": "\n".join(record.text for record in chosen),
+        "sources": [
+            {
+                "id": record.wire_id,
+                "revision": str(record.revision),
+                "updatedAt": to_wire_milliseconds(record.changed_at),
+            }
+            for record in chosen
+        ],
+        "cursor": write_cursor(endpoint.wire_id, request.partition, revision),
+    }
+
+
+def _candidates(partition: ExternalPartition | None, text: str | None) -> list[ExternalRecord]:
+    if partition is None:
+        return []
+    best = [record for record, _ in _rank(partition, text or "", RECALL_SOURCES_MAX)]
+    held = ExternalRecord.objects.filter(partition_id=partition.id).defer("terms")
+    newest = held.order_by("-changed_at", "-id")
+    seen = {record.id for record in best}
+    return best + [record for record in newest[:RECALL_SOURCES_MAX] if record.id not in seen]
+
+
+def _rank(partition: ExternalPartition, query: str, limit: int) -> list[tuple[ExternalRecord, float]]:
+    with connection.cursor() as cursor:
+        cursor.execute(ranking.LEXEMES, [ranking.words(query), QUERY_LEXEMES_MAX])
+        lexemes = [lexeme for (lexeme,) in cursor.fetchall()]
+        if not lexemes:
+            return []
+        statement, values = ranking.rank_statement(
+            _TABLE,
+            Wanted(lexemes),
+            scope="partition_id = %(partition)s",
+            values={"partition": partition.id},
+            limit=limit,
+        )
+        cursor.execute(statement, values)
+        scores = dict(cursor.fetchall())
+    records = ExternalRecord.objects.defer("terms").in_bulk(list(scores))
+    return [(records[key], score) for key, score in scores.items() if key in records]
+
+
+def _search(endpoint: Endpoint, partition: ExternalPartition | None, request: WireRequest) -> dict[str, Any]:
+    if partition is None:
+        return {"hits": []}
+    limit = request.arguments.get("limit", SEARCH_HITS_DEFAULT)
+    return {
+        "hits": [
+            {
+                "id": record.wire_id,
+                "text": record.text,
+                "score": round(score, 6),
+                "updatedAt": to_wire_milliseconds(record.changed_at),
+            }
+            for record, score in _rank(partition, request.arguments["query"], limit)
+        ]
+    }
+
+
+def _remember(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
+    if ExternalRecord.objects.filter(partition_id=partition.id).count() >= PARTITION_RECORDS_MAX:
+        raise Refusal(
+            400, "partition_full", f"The partition holds {PARTITION_RECORDS_MAX} records; forget some first."
+        )
+    advance(partition)
+    record = ExternalRecord(
+        project_id=partition.project_id,
+        partition=partition,
+        text=request.arguments["fact"],
+        revision=partition.revision,
+    )
+    record.save(force_insert=True)
+    index_record(record)
+    return {"status": "stored", "id": record.wire_id}
+
+
+def _replace(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
+    record = _find_unchanged(endpoint, partition, request)
+    if record is None:
+        raise Refusal(404, "not_found", "There is no such record in this partition.")
+    write_text(partition, record, request.arguments["fact"])
+    return {"status": "stored", "id": record.wire_id, "revision": str(record.revision)}
+
+
+def _forget(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
+    record = _find_unchanged(endpoint, partition, request)
+    if record is not None:
+        advance(partition)
+        record.delete()
+    return {"status": "stored"}
+
+
+def _find_unchanged(
+    endpoint: Endpoint, partition: ExternalPartition, request: WireRequest
+) -> ExternalRecord | None:
+    """The record that is meant, as the cursor's recall saw it. Raises: Refusal."""
+    if request.cursor is None:
+        raise Refusal(400, "cursor_required", "Send the cursor of the recall that showed the record.")
+    revision = read_cursor(endpoint.wire_id, request.partition, request.cursor)
+    key = ids.from_wire(ids.EXTERNAL_RECORD, request.arguments["id"])
+    record = find_row(ExternalRecord.objects.filter(partition_id=partition.id, id=key)) if key else None
+    if record is not None and record.revision > revision:
+        raise Refusal(409, "conflict", "The record was changed since that recall.", id=record.wire_id)
+    return record
+
+
+def advance(partition: ExternalPartition) -> None:
+    """A step, of each write: later cursors are newer."""
+    partition.revision += 1
+    partition.changed_at = ClockTimestamp()
+    partition.save(update_fields=["revision", "changed_at"])
+
+
+def write_text(partition: ExternalPartition, record: ExternalRecord, text: str) -> None:
+    advance(partition)
+    record.text, record.revision, record.changed_at = text, partition.revision, ClockTimestamp()
+    record.save(update_fields=["text", "revision", "changed_at"])
+    index_record(record)
+
+
+def index_record(record: ExternalRecord) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_INDEX, [ranking.words(record.text), record.id])
+
+
+def _input(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": FACT_LENGTH_MAX}
+_ID = {"type": "string", "minLength": 1, "maxLength": 64}
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "search",
+            "Search what is known, best first.",
+            "read",
+            _input(
+                ["query"],
+                query=_TEXT,
+                limit={"type": "integer", "minimum": 1, "maximum": SEARCH_HITS_MAX},
+            ),
+            _search,
+        ),
+        Tool(
+            "remember",
+            "Keep a fact. It is stored when this answers: the next recall can show it.",
+            "write",
+            _input(["fact"], fact=_TEXT),
+            _remember,
+        ),
+        Tool(
+            "replace",
+            "Replace the text of a record that was recalled, by its id. Stored when this answers; a conflict when it changed since.",
+            "write",
+            _input(["id", "fact"], id=_ID, fact=_TEXT),
+            _replace,
+        ),
+        Tool(
+            "forget",
+            "Forget a record that was recalled, by its id. Gone when this answers; a conflict when it changed since.",
+            "write",
+            _input(["id"], id=_ID),
+            _forget,
+        ),
+    )
+}

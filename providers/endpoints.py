@@ -1,0 +1,244 @@
+"""The verbs of endpoints: make one, its credentials, its limits, its end. Source: contract, section 13."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+
+from memoryhub import audit, ids, tenancy
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.columns import ClockTimestamp
+from memoryhub.errors import Conflict, InvalidRequest, NotFound
+from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
+from memoryhub.tokens import new_token, token_sha256
+from providers.endpoint_models import Endpoint, EndpointCredential
+from providers.endpoint_tools import TOOLS
+from providers.limits import ENDPOINT_CREDENTIALS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedCredential:
+    """A new credential with its token, which is shown this once."""
+
+    credential: EndpointCredential
+    token: str
+
+
+def visible_endpoints(actor: Actor) -> QuerySet[Endpoint]:
+    endpoints = Endpoint.objects.filter(project_id=actor.project_id)
+    return (
+        endpoints if actor.environment_id is None else endpoints.filter(environment_id=actor.environment_id)
+    )
+
+
+def get_endpoint(endpoint_id: str, *, actor: Actor) -> Endpoint:
+    """Raises: NotFound."""
+    return _get(visible_endpoints(actor), endpoint_id)
+
+
+def lock_endpoint(endpoint_id: str, actor: Actor) -> Endpoint:
+    """A step. Raises: NotFound."""
+    return _get(visible_endpoints(actor).select_for_update(no_key=True, of=("self",)), endpoint_id)
+
+
+def _get(endpoints: QuerySet[Endpoint], endpoint_id: str) -> Endpoint:
+    key = ids.from_wire(ids.ENDPOINT, endpoint_id)
+    endpoint = None if key is None else find_row(endpoints.filter(id=key))
+    if endpoint is None:
+        raise NotFound("endpoint")
+    return endpoint
+
+
+def list_endpoints(page: ListRequest, *, environment: str | None, actor: Actor) -> Page[Endpoint]:
+    """Newest first. Raises: NotFound for a foreign environment, InvalidRequest for a foreign cursor."""
+    endpoints = visible_endpoints(actor)
+    if environment is not None:
+        endpoints = endpoints.filter(environment_id=tenancy.get_environment(environment, actor=actor).id)
+    position = page.position()
+    if position is not None:
+        endpoints = endpoints.filter(id__lt=UUID(hex=position[0]))
+    return cut_page(
+        list(endpoints.order_by("-id")[: page.limit + 1]), page, lambda endpoint: [endpoint.id.hex]
+    )
+
+
+@atomic(durable=True)
+def create_endpoint(
+    *,
+    environment: str | None,
+    name: str,
+    bytes_max: int,
+    retention_days: int | None,
+    actor: Actor,
+) -> Endpoint:
+    """Raises: NotFound; Conflict (`endpoint_name_taken`)."""
+    environment_id = tenancy.choose_environment(environment, actor=actor)
+    endpoint = Endpoint(
+        project_id=actor.project_id,
+        environment_id=environment_id,
+        name=name,
+        bytes_max=bytes_max,
+        retention_days=retention_days,
+        created_by_type=actor.type,
+        created_by_id=actor.actor_id,
+    )
+    _save_named(endpoint, force_insert=True)
+    _record(AuditAction.ENDPOINT_CREATED, endpoint, endpoint.wire_id, actor)
+    endpoint.refresh_from_db(fields=["created_at"])
+    return endpoint
+
+
+def _save_named(endpoint: Endpoint, **options: Any) -> None:
+    try:
+        with transaction.atomic():
+            endpoint.save(**options)
+    except IntegrityError as error:
+        raise Conflict(
+            f"The environment has an endpoint with the name {endpoint.name} already.",
+            error_code="endpoint_name_taken",
+        ) from error
+
+
+@atomic(durable=True)
+def update_endpoint(endpoint_id: str, *, changes: dict[str, Any], actor: Actor) -> Endpoint:
+    """`changes`: any of `name`, `bytes_max`, `retention_days`. The same again: unchanged. Raises: NotFound, Conflict."""
+    endpoint = lock_endpoint(endpoint_id, actor)
+    changed = {field: value for field, value in changes.items() if getattr(endpoint, field) != value}
+    if not changed:
+        return endpoint
+    for field, value in changed.items():
+        setattr(endpoint, field, value)
+    _save_named(endpoint, update_fields=sorted(changed))
+    _record(
+        AuditAction.ENDPOINT_UPDATED, endpoint, endpoint.wire_id, actor, details={"fields": sorted(changed)}
+    )
+    return endpoint
+
+
+@atomic(durable=True)
+def delete_endpoint(endpoint_id: str, *, expected_name: str, actor: Actor) -> str:
+    """With its partitions, records and credentials. Raises: NotFound; InvalidRequest for another name."""
+    endpoint = lock_endpoint(endpoint_id, actor)
+    if expected_name != endpoint.name:
+        raise InvalidRequest("expected_name: It is not the name of this endpoint.")
+    wire_id = endpoint.wire_id
+    Endpoint.objects.filter(id=endpoint.id).delete()  # the database removes what belongs to it
+    _record(AuditAction.ENDPOINT_DELETED, endpoint, wire_id, actor)
+    return wire_id
+
+
+@atomic(durable=True)
+def create_credential(endpoint_id: str, *, name: str, scope: str, actor: Actor) -> IssuedCredential:
+    """Several may be live at once, so that one can be replaced without a gap. Raises: NotFound, InvalidRequest."""
+    endpoint = lock_endpoint(endpoint_id, actor)
+    live = EndpointCredential.objects.filter(endpoint=endpoint, revoked_at=None)
+    if live.count() >= ENDPOINT_CREDENTIALS_MAX:
+        raise InvalidRequest(
+            f"The endpoint has {ENDPOINT_CREDENTIALS_MAX} credentials; revoke some first.",
+            error_code="credentials_full",
+        )
+    secret = new_token()
+    credential = EndpointCredential.objects.create(
+        project_id=endpoint.project_id,
+        endpoint=endpoint,
+        name=name,
+        scope=scope,
+        token_sha256=token_sha256(secret),
+    )
+    _record(
+        AuditAction.ENDPOINT_CREDENTIAL_CREATED,
+        endpoint,
+        credential.wire_id,
+        actor,
+        parent_id=endpoint.wire_id,
+        details={"scope": scope},
+    )
+    credential.refresh_from_db(fields=["created_at"])
+    return IssuedCredential(credential, f"mhe_{credential.id.hex}_{secret}")
+
+
+def list_credentials(endpoint_id: str, page: ListRequest, *, actor: Actor) -> Page[EndpointCredential]:
+    """Newest first, revoked ones too. Raises: NotFound, InvalidRequest."""
+    held = EndpointCredential.objects.filter(endpoint=get_endpoint(endpoint_id, actor=actor))
+    position = page.position()
+    if position is not None:
+        held = held.filter(id__lt=UUID(hex=position[0]))
+    return cut_page(list(held.order_by("-id")[: page.limit + 1]), page, lambda one: [one.id.hex])
+
+
+def find_credential(endpoint: Endpoint, credential_id: str) -> EndpointCredential:
+    """Raises: NotFound."""
+    key = ids.from_wire(ids.ENDPOINT_CREDENTIAL, credential_id)
+    held = EndpointCredential.objects.filter(endpoint_id=endpoint.id)
+    credential = None if key is None else find_row(held.filter(id=key))
+    if credential is None:
+        raise NotFound("credential")
+    return credential
+
+
+@atomic(durable=True)
+def revoke_credential(endpoint_id: str, credential_id: str, *, actor: Actor) -> EndpointCredential:
+    """Again: unchanged. Raises: NotFound."""
+    endpoint = lock_endpoint(endpoint_id, actor)
+    credential = find_credential(endpoint, credential_id)
+    if credential.revoked_at is None:
+        credential.revoked_at = ClockTimestamp()
+        credential.save(update_fields=["revoked_at"])
+        credential.refresh_from_db(fields=["revoked_at"])
+        _record(
+            AuditAction.ENDPOINT_CREDENTIAL_REVOKED,
+            endpoint,
+            credential.wire_id,
+            actor,
+            parent_id=endpoint.wire_id,
+        )
+    return credential
+
+
+def _record(
+    action: AuditAction,
+    endpoint: Endpoint,
+    subject_id: str,
+    actor: Actor,
+    *,
+    parent_id: str | None = None,
+    details: dict[str, Any] | None = None,
+) -> None:
+    audit.record(
+        action,
+        subject_id,
+        environment_id=endpoint.environment_id,
+        parent_id=parent_id,
+        details=details,
+        actor=actor,
+    )
+
+
+def declaration_of(endpoint: Endpoint) -> dict[str, Any]:
+    """What the calling side declares: its connection and resource, with a secret's name in the place of the credential."""
+    return {
+        "connection": {
+            "id": "memoryhub",
+            "origin": settings.BASE_URL,
+            "methods": ["POST"],
+            "pathPrefix": "/oc-memory",
+            "headers": {"Authorization": {"secret": "MEMORYHUB_TOKEN", "prefix": "Bearer "}},
+        },
+        "resource": {
+            "id": "knowledge",
+            "description": "What is known. Each recall sends the text of the current input to this service.",
+            "provider": {
+                "kind": "http",
+                "connection": "memoryhub",
+                "path": f"/oc-memory/{endpoint.wire_id}",
+                "maxBytes": endpoint.bytes_max,
+                "tools": [tool.to_declaration() for tool in TOOLS.values()],
+            },
+        },
+    }

@@ -1,0 +1,210 @@
+"""What the owner of an endpoint can do with the partitions of its hosts, who cannot do it for their users.
+
+Source: contract, section 13.7. Order of locks: endpoint, partition.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Sum
+from django.db.models.functions import Length
+from django.db.models.query import QuerySet
+from django.db.transaction import atomic
+
+from memoryhub import audit, ids
+from memoryhub.actors import Actor
+from memoryhub.audit import AuditAction
+from memoryhub.clock import to_wire
+from memoryhub.columns import ClockTimestamp
+from memoryhub.errors import Conflict, NotFound
+from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.rows import find_row
+from providers.endpoint_models import Endpoint, ExternalPartition, ExternalRecord
+from providers.endpoint_tools import advance, write_text
+from providers.endpoints import get_endpoint
+
+EXPORT_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDetails:
+    """`characters`: of all its records together."""
+
+    partition: ExternalPartition
+    records: int
+    characters: int
+
+
+def get_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> ExternalPartition:
+    """Raises: NotFound."""
+    endpoint = get_endpoint(endpoint_id, actor=actor)
+    return _get(ExternalPartition.objects.filter(endpoint_id=endpoint.id), partition_id)
+
+
+def _lock(endpoint_id: str, partition_id: str, actor: Actor) -> tuple[Endpoint, ExternalPartition]:
+    """A step. Raises: NotFound."""
+    endpoint = get_endpoint(endpoint_id, actor=actor)
+    held = ExternalPartition.objects.select_for_update(no_key=True).filter(endpoint_id=endpoint.id)
+    return endpoint, _get(held, partition_id)
+
+
+def _get(partitions: QuerySet[ExternalPartition], partition_id: str) -> ExternalPartition:
+    key = ids.from_wire(ids.EXTERNAL_PARTITION, partition_id)
+    partition = None if key is None else find_row(partitions.filter(id=key))
+    if partition is None:
+        raise NotFound("partition")
+    return partition
+
+
+def list_partitions(endpoint_id: str, page: ListRequest, *, actor: Actor) -> Page[PartitionDetails]:
+    """Newest first, with what they hold. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    endpoint = get_endpoint(endpoint_id, actor=actor)
+    partitions = ExternalPartition.objects.filter(endpoint_id=endpoint.id)
+    position = page.position()
+    if position is not None:
+        partitions = partitions.filter(id__lt=UUID(hex=position[0]))
+    rows = list(partitions.order_by("-id")[: page.limit + 1])
+    cut = cut_page(rows, page, lambda partition: [partition.id.hex])
+    return Page(_describe(cut.rows), cut.next_page)
+
+
+def _describe(partitions: list[ExternalPartition]) -> list[PartitionDetails]:
+    held = ExternalRecord.objects.filter(partition_id__in=[one.id for one in partitions])
+    sums = held.values_list("partition_id").annotate(records=Count("id"), characters=Sum(Length("text")))
+    counts = {partition_id: (records, characters) for partition_id, records, characters in sums}
+    return [PartitionDetails(one, *counts.get(one.id, (0, 0))) for one in partitions]
+
+
+@atomic(durable=True)
+def freeze_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> PartitionDetails:
+    """Once this has answered no host writes in it. Again: unchanged. Raises: NotFound."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    if partition.frozen_at is None:
+        partition.frozen_at = ClockTimestamp()
+        _save_frozen(endpoint, partition, AuditAction.EXTERNAL_PARTITION_FROZEN, actor)
+    return _describe([partition])[0]
+
+
+@atomic(durable=True)
+def unfreeze_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> PartitionDetails:
+    """Again: unchanged. Raises: NotFound."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    if partition.frozen_at is not None:
+        partition.frozen_at = None
+        _save_frozen(endpoint, partition, AuditAction.EXTERNAL_PARTITION_UNFROZEN, actor)
+    return _describe([partition])[0]
+
+
+def _save_frozen(endpoint: Endpoint, partition: ExternalPartition, action: AuditAction, actor: Actor) -> None:
+    partition.save(update_fields=["frozen_at"])
+    partition.refresh_from_db(fields=["frozen_at"])
+    _record(action, endpoint, partition.wire_id, actor)
+
+
+@atomic(durable=True)
+def delete_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> str:
+    """With its records and what was ingested; a host that writes again begins it anew. Raises: NotFound."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    ExternalPartition.objects.filter(id=partition.id).delete()  # the database removes what belongs to it
+    _record(AuditAction.EXTERNAL_PARTITION_DELETED, endpoint, partition.wire_id, actor)
+    return partition.wire_id
+
+
+def list_records(
+    endpoint_id: str, partition_id: str, page: ListRequest, *, actor: Actor
+) -> Page[ExternalRecord]:
+    """Newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    partition = get_partition(endpoint_id, partition_id, actor=actor)
+    records = ExternalRecord.objects.filter(partition_id=partition.id).defer("terms")
+    position = page.position()
+    if position is not None:
+        records = records.filter(id__lt=UUID(hex=position[0]))
+    rows = list(records.order_by("-id")[: page.limit + 1])
+    return cut_page(rows, page, lambda record: [record.id.hex])
+
+
+def find_record(partition: ExternalPartition, record_id: str) -> ExternalRecord:
+    """Raises: NotFound."""
+    key = ids.from_wire(ids.EXTERNAL_RECORD, record_id)
+    held = ExternalRecord.objects.filter(partition_id=partition.id)
+    record = None if key is None else find_row(held.filter(id=key))
+    if record is None:
+        raise NotFound("record")
+    return record
+
+
+@atomic(durable=True)
+def update_record(
+    endpoint_id: str,
+    partition_id: str,
+    record_id: str,
+    *,
+    text: str,
+    expected_revision: int,
+    actor: Actor,
+) -> ExternalRecord:
+    """Hosts that recalled the older text get a conflict. Raises: NotFound; Conflict (`record_changed`)."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    record = find_record(partition, record_id)
+    if record.text == text:
+        return record
+    if record.revision != expected_revision:
+        raise Conflict("The record was changed since it was read.", error_code="record_changed")
+    write_text(partition, record, text)
+    record.refresh_from_db(fields=["changed_at"])
+    _record(AuditAction.EXTERNAL_RECORD_UPDATED, endpoint, record.wire_id, actor, parent_id=partition.wire_id)
+    return record
+
+
+@atomic(durable=True)
+def delete_record(endpoint_id: str, partition_id: str, record_id: str, *, actor: Actor) -> str:
+    """Raises: NotFound."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    record = find_record(partition, record_id)
+    wire_id = record.wire_id
+    advance(partition)
+    record.delete()
+    _record(AuditAction.EXTERNAL_RECORD_DELETED, endpoint, wire_id, actor, parent_id=partition.wire_id)
+    return wire_id
+
+
+def _record(
+    action: AuditAction, endpoint: Endpoint, subject_id: str, actor: Actor, *, parent_id: str | None = None
+) -> None:
+    audit.record(
+        action,
+        subject_id,
+        environment_id=endpoint.environment_id,
+        parent_id=parent_id or endpoint.wire_id,
+        actor=actor,
+    )
+
+
+def export_partition(
+    endpoint_id: str, partition_id: str, *, actor: Actor
+) -> tuple[str, Iterator[dict[str, Any]]]:
+    """(the partition's name, one object for each record, oldest first). Raises: NotFound."""
+    partition = get_partition(endpoint_id, partition_id, actor=actor)
+    return partition.partition, map(record_facts, _read_records(partition))
+
+
+def _read_records(partition: ExternalPartition) -> Iterator[ExternalRecord]:
+    """Some rows at a time: not one moment's snapshot."""
+    held = ExternalRecord.objects.filter(partition_id=partition.id).defer("terms").order_by("id")
+    rows = list(held[:EXPORT_ROWS])
+    while rows:
+        yield from rows
+        rows = list(held.filter(id__gt=rows[-1].id)[:EXPORT_ROWS])
+
+
+def record_facts(record: ExternalRecord) -> dict[str, Any]:
+    return {
+        "id": record.wire_id,
+        "type": "external_record",
+        "text": record.text,
+        "revision": record.revision,
+        "created_at": to_wire(record.created_at),
+        "changed_at": to_wire(record.changed_at),
+    }
