@@ -32,6 +32,8 @@ FIRST_PAGES = (
     "declared-memory",
     "documents",
     "sessions",
+    "http-memory",
+    "endpoints",
     "client",
     "redaction",
     "archives",
