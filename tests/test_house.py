@@ -227,7 +227,6 @@ OPENS_SOCKETS = {
     "memoryhub/client/transport.py": "calls a hub, from where there is none",
     "memoryhub/embedded/postgres.py": "asks whether its PostgreSQL listens",
     "memoryhub/embedded/valkey.py": "asks whether its queue listens",
-    "memoryhub/web_worker.py": "bounds how long a client may take nothing",
     "memoryhub/supervisor.py": "opens the hub's own port and asks it whether it is ready",
     "memoryhub/web_worker.py": "says how long a connection that was accepted may take nothing, and opens none",
     "providers/flights.py": "runs the loop in which egress calls, and opens nothing itself",
