@@ -31,6 +31,7 @@ from memoryhub import __version__
 from memoryhub.private_origins import may_be_dialled
 from providers.limits import ANSWER_HEAD_BYTES_MAX, BODY_BYTES_MAX, CONNECT_SECONDS_MAX
 
+_SWITCHING = b"HTTP/1.1 101"  # the library takes what nobody asked for as a broken protocol
 _PORTS = {"https": 443, "http": 80}
 _FIXED_HEADERS = {
     "Content-Type": "application/json",
@@ -99,6 +100,10 @@ async def send(outgoing: Outgoing, *, seconds: float) -> Reply:
         error.address = backend.address
         raise
     except _TRANSPORT_ERRORS as error:
+        if backend.begun.startswith(
+            _SWITCHING
+        ):  # no failure of the way: it is the last word, and a wrong one
+            return Reply(101, {}, b"", backend.address)
         raise TransportFailed(type(error).__name__, backend.address) from error
 
 
@@ -176,6 +181,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.address: str | None = None
+        self.begun = b""  # how the answer begins
 
     async def connect_tcp(
         self,
@@ -200,7 +206,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     async def _dial(self, address: str, port: int, ends_at: float) -> httpcore2.AsyncNetworkStream:
         self.address = address
         stream = await httpcore2.AnyIOBackend().connect_tcp(address, port, timeout=_left(ends_at))
-        return _BoundedStream(stream, ends_at)
+        return _BoundedStream(stream, ends_at, self)
 
 
 def _left(ends_at: float) -> float:
@@ -208,14 +214,20 @@ def _left(ends_at: float) -> float:
 
 
 class _BoundedStream(httpcore2.AsyncNetworkStream):
-    """The handshake of TLS ends with the time for connecting."""
+    """The handshake of TLS ends with the time for connecting; how the answer begins is kept."""
 
-    def __init__(self, stream: httpcore2.AsyncNetworkStream, ends_at: float) -> None:
+    def __init__(
+        self, stream: httpcore2.AsyncNetworkStream, ends_at: float, backend: _CheckedBackend
+    ) -> None:
         self._stream = stream
         self._ends_at = ends_at
+        self._backend = backend
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return await self._stream.read(max_bytes, timeout)
+        received = await self._stream.read(max_bytes, timeout)
+        if len(self._backend.begun) < len(_SWITCHING):
+            self._backend.begun += received[: len(_SWITCHING)]
+        return received
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         await self._stream.write(buffer, timeout)
@@ -226,7 +238,8 @@ class _BoundedStream(httpcore2.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        return await self._stream.start_tls(ssl_context, server_hostname, _left(self._ends_at))
+        secured = await self._stream.start_tls(ssl_context, server_hostname, _left(self._ends_at))
+        return _BoundedStream(secured, self._ends_at, self._backend)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -80,7 +80,7 @@ def _operation(
 
 def _add(operation: HttpOperation) -> HttpOperation:
     operation.save(force_insert=True)
-    jobs.enqueue(RUN, operation.wire_id)
+    jobs.enqueue_or_run(RUN, operation.wire_id)
     return operation
 
 

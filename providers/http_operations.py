@@ -9,7 +9,6 @@ import time
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -18,7 +17,7 @@ from django.db.models import Q
 from django.db.transaction import atomic
 from django.utils import timezone
 
-from memoryhub import jobs
+from memoryhub import erasure, jobs
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Session
 from memoryhub.rows import find_row
@@ -123,18 +122,22 @@ def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt |
 
 
 def _lock(operation_id: UUID) -> HttpOperation | None:
-    """The operation with its session, both held; None when it is gone, or held by another run at this moment."""
+    """The operation with its session, both held, and the copies of the environment; None when it is gone.
+
+    It waits for the row: to pass over one that a beat holds for a moment would lose what came of an attempt.
+    """
     session_id = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True).first()
     if session_id is None:
         return None
     session = find_row(Session.objects.select_for_update(no_key=True).filter(id=session_id))
-    held = HttpOperation.objects.select_for_update(skip_locked=True, of=("self",)).filter(id=operation_id)
-    operation = find_row(
-        held.select_related("model_request", "tool_call", "binding__resource", "binding__namespace")
-    )
-    if operation is None or session is None:
+    if session is None:
         return None
-    operation.session = session
+    erasure.hold_copies(session.environment_id)
+    held = HttpOperation.objects.select_for_update(no_key=True, of=("self",)).filter(id=operation_id)
+    related = ("model_request", "tool_call", "binding__resource", "binding__namespace")
+    operation = find_row(held.select_related(*related))
+    if operation is not None:
+        operation.session = session
     return operation
 
 
@@ -328,7 +331,7 @@ def ring_waiting(operation_id: UUID) -> None:
         ready.filter(origin=origin).order_by("id").values_list("id", flat=True)[:SESSION_CALLS_MAX]
     )
     for one in waiting:
-        jobs.enqueue(http_calls.RUN, _wire_id(one))
+        jobs.enqueue_or_run(http_calls.RUN, _wire_id(one))
 
 
 def _wire_id(operation_id: UUID) -> str:
@@ -361,7 +364,7 @@ def _sweep_ready(operation_id: UUID) -> None:
     if found is not None:
         settlements.settle(operation, _refusal(operation, found))
     elif _may_begin(operation):
-        jobs.enqueue(http_calls.RUN, operation.wire_id)
+        jobs.enqueue_or_run(http_calls.RUN, operation.wire_id)
 
 
 @atomic
@@ -384,13 +387,12 @@ def _take_over(operation_id: UUID) -> None:
     operation.state, operation.claim = WAITING, None
     operation.beat_at = ClockTimestamp()
     operation.save(update_fields=["state", "claim", "beat_at"])
-    jobs.enqueue(http_calls.RUN, operation.wire_id)
+    jobs.enqueue_or_run(http_calls.RUN, operation.wire_id)
 
 
 def clear_expired(*, bodies_hours: int, operations_days: int) -> None:
     """Bodies hold what people wrote, so they go first; then the operations with their attempts."""
-    ended: dict[str, Any] = {"state": DONE}
+    done = HttpOperation.objects.filter(state=DONE)
     now = ClockTimestamp()
-    old_bodies = HttpOperation.objects.filter(finished_at__lt=now - timedelta(hours=bodies_hours), **ended)
-    old_bodies.exclude(body=None).update(body=None)
-    HttpOperation.objects.filter(finished_at__lt=now - timedelta(days=operations_days), **ended).delete()
+    done.exclude(body=None).filter(finished_at__lt=now - timedelta(hours=bodies_hours)).update(body=None)
+    done.filter(finished_at__lt=now - timedelta(days=operations_days)).delete()

@@ -30,6 +30,7 @@ from providers.offers import BoundResource, OfferedTool, offer_tools
 from providers.recall import Recalled, recall_all
 from providers.retries import Kind
 from providers.sessions import find_deployment
+from providers.wire_answers import host_error
 
 RECALLING, ACCEPTED, RECALL_FAILED = "recalling", "accepted", "recall_failed"
 
@@ -139,12 +140,23 @@ def settle_request(session: Session, request: ModelRequest) -> None:
         return
     try:
         with atomic():
+            _require_open(session, request)
             _keep(session, request)
     except RecallFailed as error:
         request.state, request.input_text, request.cause = RECALL_FAILED, None, error.facts
         request.save(update_fields=["state", "input_text", "cause"])
     _operations(request).update(outcome=None)  # it stands in the projections, or is not to be had
     transaction.on_commit(partial(wakeups.wake, request.wire_id))
+
+
+def _require_open(session: Session, request: ModelRequest) -> None:
+    """What came after the end of the session is not kept: nothing is bound any more, which is not to look like empty memory.
+
+    Raises: RecallFailed.
+    """
+    if session.ended_at is not None:
+        resource_id = _operations(request).order_by("id").values_list("resource_id", flat=True)[0]
+        raise RecallFailed(resource_id, host_error("session_closed"))
 
 
 @atomic(durable=True)

@@ -39,6 +39,7 @@ SCHEMA_TESTS, SCHEMA_SIZE = "tests/hostile/test_schema.py", {"MEMORYHUB_TEST_SCH
 CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
 CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
 RACES, RACES_SIZE = "tests/providers/test_races.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "200"}
+CALLS, CALLS_SIZE = "tests/providers/test_killed_workers.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
 
 
@@ -209,6 +210,7 @@ SOAKS: dict[str, Soak] = {
     "neighbour": Soak(1, 240, soak_neighbour, own_hub),
     "schema": Soak(1, 14_400, partial(soak_tests, SCHEMA_TESTS, SCHEMA_SIZE), nullcontext),
     "races": Soak(1, 3_600, partial(soak_tests, RACES, RACES_SIZE), nullcontext),
+    "calls": Soak(1, 3_600, partial(soak_tests, CALLS, CALLS_SIZE), nullcontext),
     "content": Soak(1, 3_600, partial(soak_tests, CONTENT_TEST, CONTENT_SIZE), nullcontext),
 }
 

@@ -40,10 +40,11 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]
         finally:
             connection.close()
 
-    def send(name: str, ids: tuple[str, ...]) -> None:
+    def send(name: str, ids: tuple[str, ...]) -> bool:
         if name == http_calls.RUN:
             running.append(threading.Thread(target=work, args=ids))
             running[-1].start()
+        return True
 
     monkeypatch.setattr(jobs, "_send", send)
     yield running

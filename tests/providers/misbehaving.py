@@ -149,6 +149,38 @@ def claims_more(exchange: Exchange) -> None:
     exchange.send(answer(200, content, Content_Length=str(len(content) + 100)))
 
 
+def claims_less(exchange: Exchange) -> None:
+    content = json.dumps(normal_body(exchange.json)).encode()
+    exchange.send(answer(200, content, Content_Length=str(len(content) - 5)))
+
+
+def claims_huge(exchange: Exchange) -> None:
+    exchange.send(answer(200, b" " * 70_000, Content_Length=str(2**46)))
+
+
+def chunked(exchange: Exchange) -> None:
+    content = json.dumps(normal_body(exchange.json)).encode()
+    pieces = b"".join(b"%x\r\n%s\r\n" % (1, bytes([one])) for one in content)
+    exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n")
+
+
+def informs_first(exchange: Exchange) -> None:
+    exchange.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+    normal(exchange)
+
+
+def encoded(coding: str) -> Behaviour:
+    """Whatever the bytes are: the coding alone is what was not asked for."""
+    return lambda exchange: (
+        exchange.send(answer(200, json.dumps(normal_body(exchange.json)).encode(), Content_Encoding=coding))
+        and None
+    )
+
+
+def untyped(exchange: Exchange) -> None:
+    exchange.send(b"HTTP/1.0 200 OK\r\n\r\n" + json.dumps(normal_body(exchange.json)).encode())
+
+
 class Endpoint:
     """`script`: what the next requests meet, in order; after it everything is normal."""
 
@@ -158,10 +190,13 @@ class Endpoint:
         self.script: list[Behaviour] = []
         self.always: Behaviour = normal
         self.exchanges: list[Exchange] = []
+        self.connected = 0
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # else whoever waits in accept keeps it open
         self.listener.close()
 
     def _accept(self) -> None:
@@ -170,6 +205,7 @@ class Endpoint:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
+            self.connected += 1
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:

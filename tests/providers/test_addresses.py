@@ -69,6 +69,21 @@ REFUSED = [
     "3fff::1",
     "5f00::1",
     "ff02::1",
+    "0.1.2.3",
+    "127.255.0.9",
+    "240.0.0.1",
+    "::127.0.0.1",
+    "::ffff:a9fe:a9fe",
+    "::ffff:10.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::7f00:1",
+    "2002:7f00:1::",
+    "2002:a9fe:a9fe::",
+    "2001:0:7f00:1::",
+    "fec0::1",
+    "100::1",
 ]
 
 
@@ -81,6 +96,28 @@ def test_an_address_that_is_not_public_is_refused_and_not_dialled(
     monkeypatch.setattr(egress._CheckedBackend, "_dial", forbidden)
     with pytest.raises(EgressBlocked):
         call("https://memory.example.com")
+
+
+@pytest.mark.parametrize("answers", [["127.0.0.1"], ["::ffff:127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::1"]])
+def test_who_listens_here_sees_nobody(
+    endpoint: Endpoint, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = endpoint.listener.getsockname()[1]
+    monkeypatch.setattr(egress, "lookup", lambda host, port: answers)
+    with pytest.raises(EgressBlocked):
+        call(f"https://memory.example.com:{port}")
+    assert endpoint.connected == 0
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost.", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "0x7f000001"]
+)
+def test_no_spelling_of_this_machine_is_called(endpoint: Endpoint, host: str) -> None:
+    """With the resolver of the system, which takes some numbers for addresses."""
+    port = endpoint.listener.getsockname()[1]
+    with pytest.raises((EgressBlocked, TransportFailed)):
+        call(f"https://{host}:{port}")
+    assert endpoint.connected == 0
 
 
 async def forbidden(*_: Any) -> Any:

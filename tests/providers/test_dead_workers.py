@@ -18,7 +18,7 @@ from tests.providers.services import Service, in_thread, open_unwaited
 
 def begun(service: Service, tool: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolCall, HttpOperation]:
     """A call whose worker died in the midst of its first attempt, some seconds ago."""
-    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     session_id = service.open()
     request = ModelRequest.objects.create(
         project_id=service.actor.project_id,
@@ -84,7 +84,7 @@ def test_a_message_that_comes_again_sends_nothing_again(service: Service) -> Non
 
 
 def test_two_workers_with_one_message_send_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     session_id = service.open()
     open_unwaited(service, session_id)
     operation = service.operations()[0]
@@ -99,7 +99,7 @@ def test_two_workers_with_one_message_send_once(service: Service, monkeypatch: p
 def test_an_operation_that_nobody_took_is_told_that_the_hub_is_too_busy(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     request = open_unwaited(service, service.open())
     HttpOperation.objects.filter(model_request=request).update(
         created_at=ClockTimestamp() - timedelta(seconds=3)
@@ -115,7 +115,7 @@ def test_an_emptied_queue_costs_time_and_no_work(
     service: Service, workers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send = jobs._send
-    monkeypatch.setattr(jobs, "_send", lambda name, ids: None)
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     request = open_unwaited(service, service.open())
     monkeypatch.setattr(jobs, "_send", send)
     time.sleep(http_operations.RING_AGAIN_SECONDS + 0.1)
@@ -135,6 +135,22 @@ def test_few_calls_of_a_session_are_in_the_air_at_once(service: Service) -> None
     assert len(service.recall(session_id).projections) == 6
     at = sorted(exchange.at for exchange in service.endpoint.exchanges)
     assert at[3] - at[0] < 0.45 < at[4] - at[0]
+
+
+def test_few_calls_of_an_origin_are_in_the_air_at_once(service: Service) -> None:
+    for n in range(3):
+        service.add(f"more-{n}")
+    names = ["knowledge", *(f"more-{n}" for n in range(3))]
+    bound = {name: {"scope": "namespace", "id": "t"} for name in names}
+    service.endpoint.always = misbehaving.after(1.0)
+    opened = [service.open(bound) for _ in range(5)]
+    with ThreadPoolExecutor(5) as pool:
+        recalled = [
+            pool.submit(in_thread, lambda session_id=one: service.recall(session_id)) for one in opened
+        ]
+        assert all(len(one.result().projections) == 4 for one in recalled)
+    at = sorted(exchange.at for exchange in service.endpoint.exchanges)
+    assert len(at) == 20 and at[15] - at[0] < 0.95 < at[16] - at[0]
 
 
 def test_bodies_go_before_operations(service: Service) -> None:

@@ -1,16 +1,20 @@
 """Each cell of the decision table against a real endpoint: how often it was called, and what a model is told."""
 
+import json
+import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from memoryhub.errors import RecallFailed
-from providers import http_operations, retries
+from providers import egress, http_operations, retries, sessions
+from providers.models import Projection
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Behaviour, Exchange
-from tests.providers.services import Service
+from tests.providers.services import Service, in_thread, wait_until
 
 RECALL, READ, IDEMPOTENT, ONCE = "recall", "search", "note", "remember"
 TOOLS = (READ, IDEMPOTENT, ONCE)
@@ -160,6 +164,55 @@ FINAL: dict[str, tuple[Behaviour, str, bool]] = {
     "204": (misbehaving.raw(b"HTTP/1.1 204 No Content\r\n\r\n"), "invalid_response", True),
     "301": (misbehaving.body({}, 301, Location="http://127.0.0.1:1/"), "redirect_rejected", True),
     "307": (misbehaving.body({}, 307, Location="http://127.0.0.1:1/"), "redirect_rejected", True),
+    "101": (
+        misbehaving.raw(b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"),
+        "invalid_response",
+        True,
+    ),
+    "206": (misbehaving.body({"result": 1, "text": "", "sources": []}, 206), "invalid_response", True),
+    "299": (misbehaving.body({"result": 1, "text": "", "sources": []}, 299), "invalid_response", True),
+    "no body": (misbehaving.raw(misbehaving.answer(200, b"")), "invalid_response", True),
+    "a byte order mark": (
+        misbehaving.raw(misbehaving.answer(200, b'\xef\xbb\xbf{"result":1,"text":"","sources":[]}')),
+        "invalid_response",
+        True,
+    ),
+    "a lone surrogate": (
+        misbehaving.raw(misbehaving.answer(200, b'{"result":"\\ud800","text":"\\ud800","sources":[]}')),
+        "invalid_response",
+        True,
+    ),
+    "NUL": (
+        misbehaving.raw(misbehaving.answer(200, b'{"result":"\\u0000","text":"\\u0000","sources":[]}')),
+        "invalid_response",
+        True,
+    ),
+    "nesting of 1,000": (
+        misbehaving.raw(misbehaving.answer(200, b'{"result":' + b"[" * 1_000 + b"]" * 1_000 + b"}")),
+        "invalid_response",
+        True,
+    ),
+    "a length that says less": (misbehaving.claims_less, "invalid_response", True),
+    "a length of 64 TiB": (misbehaving.claims_huge, "response_too_large", True),
+    "br": (misbehaving.encoded("br"), "invalid_response", True),
+    "zstd": (misbehaving.encoded("zstd"), "invalid_response", True),
+    "identity and gzip": (misbehaving.encoded("identity, gzip"), "invalid_response", True),
+    "300": (misbehaving.body({}, 300), "redirect_rejected", True),
+    "302": (misbehaving.body({}, 302, Location="/elsewhere"), "redirect_rejected", True),
+    "303": (misbehaving.body({}, 303, Location="/elsewhere"), "redirect_rejected", True),
+    "304": (misbehaving.raw(b"HTTP/1.1 304 Not Modified\r\n\r\n"), "redirect_rejected", True),
+    "308 to itself": (misbehaving.body({}, 308, Location="/memory"), "redirect_rejected", True),
+    "401 without an envelope": (
+        misbehaving.raw(misbehaving.answer(401, b"who?")),
+        "authentication_failed",
+        True,
+    ),
+    "451": (misbehaving.error(451, "not_here"), "not_here", False),
+    "404 in gzip": (
+        misbehaving.error(404, "not_found", Content_Encoding="gzip"),
+        "provider_error",
+        False,
+    ),
     "401": (misbehaving.error(401, "unauthorized"), "authentication_failed", True),
     "403": (misbehaving.error(403, "read_only"), "authentication_failed", True),
     "400": (misbehaving.error(400, "invalid_arguments"), "invalid_arguments", False),
@@ -184,6 +237,96 @@ def test_an_answer_that_is_final(service: Service, name: str) -> None:
         service.endpoint.always = misbehaving.normal
         service.endpoint.script.clear()
         service.endpoint.exchanges.clear()
+
+
+FINE: dict[str, Behaviour] = {
+    "in chunks of a byte": misbehaving.chunked,
+    "after 103 and 100": misbehaving.informs_first,
+    "without a type or a length": misbehaving.untyped,
+    "identity": misbehaving.encoded("identity"),
+    "65,536 bytes": lambda exchange: (
+        exchange.send(
+            misbehaving.answer(200, json.dumps(misbehaving.normal_body(exchange.json)).encode().ljust(65_536))
+        )
+        and None
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_an_answer_that_is_fine(service: Service, name: str) -> None:
+    for kind in (RECALL, *TOOLS):
+        told = ask(service, kind, FINE[name])
+        assert (told.code, told.calls) == (None, 1), (kind, told)
+        service.endpoint.always = misbehaving.normal
+        service.endpoint.script.clear()
+        service.endpoint.exchanges.clear()
+
+
+def no_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lookup(host: str, port: int) -> list[str]:
+        return [str(one[4][0]) for one in socket.getaddrinfo("no-such-name.invalid", port)]
+
+    monkeypatch.setattr(egress, "lookup", lookup)
+
+
+def nobody_listens(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.endpoint.close()
+
+
+@pytest.mark.parametrize("break_", [no_name, nobody_listens])
+def test_what_cannot_be_reached(
+    service: Service, monkeypatch: pytest.MonkeyPatch, break_: Callable[[Service, Any], None]
+) -> None:
+    session_id = service.open()
+    request_id = service.begin(session_id)
+    service.endpoint.exchanges.clear()
+    break_(service, monkeypatch)
+    for number, tool in enumerate(TOOLS):
+        call = service.call(session_id, request_id, f"memory_{tool}", f"c{number}", fact="x")
+        if tool == ONCE:
+            assert (call.output, call.is_error) == ({"status": "uncertain"}, False)
+            assert [one.event for one in service.attempts()] == ["transport_failed"]
+        else:
+            assert call.output["error"]["code"] == "retries_exhausted"
+            assert [one.event for one in service.attempts()] == ["transport_failed"] * 3
+            assert bool(call.output["error"]["details"].get("mayHaveCommitted")) == (tool == IDEMPOTENT)
+    with pytest.raises(RecallFailed) as failed:
+        service.recall(session_id, "r9")
+    assert failed.value.facts["cause"]["code"] == "retries_exhausted"
+    mine = Projection.objects.filter(model_request__session__project=service.tenant.project)
+    assert mine.filter(model_request__client_request_id="r9").count() == 0
+    assert service.endpoint.exchanges == []
+
+
+@pytest.mark.parametrize("kind", [RECALL, READ, IDEMPOTENT])
+def test_a_session_that_ends_between_attempts(
+    service: Service, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "DELAY_SECONDS", (0.4, 0.4))
+    session_id = service.open()
+    request_id = "" if kind == RECALL else service.begin(session_id)
+    service.endpoint.exchanges.clear()
+    service.endpoint.always = misbehaving.error(503)
+
+    def run() -> Any:
+        if kind == RECALL:
+            return service.recall(session_id)
+        return service.call(session_id, request_id, f"memory_{kind}", fact="x").output["error"]
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(in_thread, run)
+        wait_until(lambda: bool(service.operations()) and service.operations()[0].state == "waiting")
+        sessions.end_session(session_id, actor=service.actor)
+        if kind == RECALL:
+            with pytest.raises(RecallFailed) as failed:
+                running.result(5)
+            error = failed.value.facts["cause"]
+        else:
+            error = running.result(5)
+    assert error["code"] == "session_closed"
+    assert bool(error.get("details", {}).get("mayHaveCommitted")) == (kind == IDEMPOTENT)
+    assert len(service.endpoint.exchanges) == 1
 
 
 def test_the_endpoints_own_error_stands_below_the_hubs(service: Service) -> None:

@@ -162,6 +162,21 @@ def test_an_origin_may_be(origin: str) -> None:
         "",
         None,
     ]
+    + [
+        "file:///etc/passwd",
+        "gopher://a",
+        "https://0177.0.0.1",
+        "https://[::ffff:7f00:1]",
+        "https://[fe80::1%25eth0]",
+        "https://localhost.",
+        "https://memory.example\\@127.0.0.1",
+        "https://memory.example#@127.0.0.1",
+        "https://memory.example\x00.evil",
+        "https://memory.example/\r\nX: y",
+        "http+unix://%2Fvar%2Frun%2Fdocker.sock",
+        "https:///x",
+        "//memory.example",
+    ]
     + ["https://a\\b", "https://-a", "https://a..b", "https://1.2.3.0x4"],
 )
 def test_an_origin_may_not_be(origin: Any) -> None:

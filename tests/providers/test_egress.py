@@ -4,6 +4,9 @@ import asyncio
 import json
 import socket
 import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,11 +53,24 @@ def test_one_post_is_sent_with_the_headers_of_the_contract_and_nothing_else(endp
 
 
 def test_the_settings_of_the_environment_are_ignored(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert call(endpoint.origin).status == 200
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login a password b\n")
+    with misbehaving.endpoint() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.origin)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+        assert call(endpoint.origin).status == 200
+        assert "authorization" not in endpoint.exchanges[0].headers
+        assert proxy.connected == 0
+
+
+def test_no_cookie_is_kept(endpoint: Endpoint) -> None:
+    endpoint.script = [misbehaving.body({}, Set_Cookie="a=b; Path=/")]
+    for _ in range(2):
+        call(endpoint.origin)
+    assert "cookie" not in endpoint.exchanges[1].headers
 
 
 def test_a_connection_cannot_change_the_hubs_own_headers(endpoint: Endpoint) -> None:
@@ -88,12 +104,13 @@ def test_a_body_is_read_to_its_limit_and_not_further(endpoint: Endpoint) -> None
         call(endpoint.origin)
 
 
-def test_an_endless_body_is_left_at_the_limit(endpoint: Endpoint) -> None:
-    def pour(exchange: misbehaving.Exchange) -> None:
-        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while exchange.send(b"1000\r\n" + b"x" * 4_096 + b"\r\n"):
-            pass
+def pour(exchange: misbehaving.Exchange) -> None:
+    exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while exchange.send(b"1000\r\n" + b"x" * 4_096 + b"\r\n"):
+        pass
 
+
+def test_an_endless_body_is_left_at_the_limit(endpoint: Endpoint) -> None:
     endpoint.script = [pour]
     with pytest.raises(AnswerTooLarge):
         call(endpoint.origin)
@@ -104,6 +121,37 @@ def test_a_long_head_is_refused(endpoint: Endpoint) -> None:
     endpoint.script = [misbehaving.body({}, X_Long="x" * 32_768)]
     with pytest.raises(AnswerTooLarge):
         call(endpoint.origin)
+
+
+def highest_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1])
+
+
+def bomb() -> Behaviour:
+    """200 MB of zeros in 194 KB."""
+    packer = zlib.compressobj(wbits=31)
+    packed = b"".join([*(packer.compress(bytes(1_000_000)) for _ in range(200)), packer.flush()])
+    return misbehaving.raw(misbehaving.answer(200, packed, Content_Encoding="gzip"))
+
+
+BOMBS: dict[str, Callable[[], Behaviour]] = {
+    "a bomb of 200 MB": bomb,
+    "a length of 64 TiB": lambda: misbehaving.claims_huge,
+    "chunks without end": lambda: pour,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_memory_grows_by_little_whatever_is_sent(endpoint: Endpoint, name: str) -> None:
+    """Promise P5."""
+    endpoint.script = [BOMBS[name]()]
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    before = highest_kib()
+    with pytest.raises(AnswerTooLarge):
+        call(endpoint.origin)
+    assert highest_kib() - before <= 5 * 1_024
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from memoryhub.errors import RecallFailed
 from providers import sessions
 from providers.models import ToolCall
 from tests.providers import misbehaving
+from tests.providers.manifests import SCHEMA, tool
 from tests.providers.services import Service, in_thread, wait_until
+from tests.world import Caller
 
 
 def test_the_delays_are_those_of_the_contract(service: Service) -> None:
@@ -126,6 +128,52 @@ def test_a_target_that_is_not_meant_is_not_called(service: Service) -> None:
     assert outcome(5, "memory_search", memory="facts") == {"status": "stored"}
     assert "memory" not in service.endpoint.exchanges[0].json["arguments"]
     assert service.endpoint.exchanges[0].json["access"] == "read"
+
+
+def test_of_a_merged_tool_each_call_is_retried_as_its_target_allows(service: Service) -> None:
+    merged = [tool("keep", idempotent=True)]
+    service.add("once", tools=[tool("keep")])
+    service.add("often", tools=merged)
+    bound = {name: {"scope": "namespace", "id": "t", "access": "read-write"} for name in ("once", "often")}
+    session_id = service.open(bound)
+    request_id = service.begin(session_id, use=["once", "often"])
+    service.endpoint.exchanges.clear()
+    service.endpoint.always = misbehaving.drop
+    once = service.call(session_id, request_id, "memory_keep", "c1", fact="x", memory="once")
+    assert (once.output, len(service.endpoint.exchanges)) == ({"status": "uncertain"}, 1)
+    often = service.call(session_id, request_id, "memory_keep", "c2", fact="x", memory="often")
+    assert (often.output["error"]["code"], len(service.endpoint.exchanges)) == ("retries_exhausted", 4)
+
+
+def test_the_target_is_taken_out_before_a_strict_schema_is_asked(service: Service) -> None:
+    strict = {**SCHEMA, "additionalProperties": False}
+    service.add("strict", tools=[tool("keep", input=strict)])
+    session_id = service.open({"strict": {"scope": "namespace", "id": "t", "access": "read-write"}})
+    request_id = service.begin(session_id, use=["strict"])
+    call = service.call(session_id, request_id, "memory_keep", "c1", fact="x", memory="strict")
+    assert call.output == {"status": "stored"}
+    assert service.endpoint.exchanges[-1].json["arguments"] == {"fact": "x"}
+    more = service.call(session_id, request_id, "memory_keep", "c2", fact="x", cursor="c-9")
+    assert more.output["error"]["code"] == "invalid_arguments"
+    assert len(service.endpoint.exchanges) == 2
+
+
+def test_the_cursor_is_in_no_public_answer(service: Service) -> None:
+    session_id = service.open()
+    service.endpoint.script = [misbehaving.body({"text": "", "sources": [], "cursor": "cursor-4711"})]
+    request_id = service.begin(session_id)
+    made = service.call(session_id, request_id, "memory_note", fact="x")
+    call = Caller(service.tenant.key)
+    for url in (
+        "",
+        "/events",
+        "/model-requests",
+        f"/model-requests/{request_id}",
+        f"/tool-calls/{made.wire_id}",
+        "/http-operations",
+    ):
+        answer = call("GET", f"/v1/sessions/{session_id}{url}")
+        assert answer.status == 200 and b"cursor-4711" not in answer.content, url
 
 
 @pytest.mark.parametrize("value", [None, 0, False, "text", [1], {"b": {"a": None}}])

@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker
@@ -27,7 +28,7 @@ from memoryhub.parts import Program
 from memoryhub.private_origins import parse_private_origins
 from memoryhub.supervisor import PROVIDER_OPTIONS
 from providers import declared, endpoints
-from providers.models import ExternalRecord
+from providers.models import ExternalRecord, HttpOperation
 from tests.embedded import make_data_dir
 from tests.live import LiveCaller, LiveHub, url_of
 from tests.providers import misbehaving
@@ -89,9 +90,10 @@ class Parts:
     """A web process, a worker for services, an endpoint that misbehaves and a proxy before the hub itself."""
 
     def __init__(self, folder: Path) -> None:
-        self.endpoint = Endpoint()
+        self.endpoint, self.calm = Endpoint(), Endpoint()
         self.proxy = LosingProxy()
-        listed = ";".join(f"{origin}=127.0.0.0/8" for origin in (self.endpoint.origin, self.proxy.origin))
+        origins = (self.endpoint.origin, self.calm.origin, self.proxy.origin)
+        listed = ";".join(f"{origin}=127.0.0.0/8" for origin in origins)
         self.listed = listed
         named = {"MEMORYHUB_EGRESS_PRIVATE_ORIGINS": listed, "MEMORYHUB_KEY_REQUESTS_PER_MINUTE_MAX": "0"}
         database_url = url_of(connection.settings_dict)
@@ -127,6 +129,10 @@ class Parts:
             stop_seconds=15,
         )
 
+    def flush_queue(self) -> None:
+        with redis.Redis.from_url(self.queue.url()) as client:
+            client.flushall()
+
     def start(self) -> None:
         self.worker.start()
         self.sweeper.start()
@@ -139,6 +145,7 @@ class Parts:
         self.queue.stop()
         shutil.rmtree(self.data_dir, ignore_errors=True)
         self.endpoint.close()
+        self.calm.close()
         self.proxy.listener.close()
 
 
@@ -180,7 +187,8 @@ def await_recall(call: LiveCaller, session_id: str, name: str) -> dict[str, Any]
     raise AssertionError(answer.content)
 
 
-def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Parts) -> None:
+def bind_own_endpoint(parts: Parts, *, idempotent: bool = True) -> tuple[LiveCaller, str, Any]:
+    """A session of one project on an endpoint of another, behind the proxy. (caller, session, endpoint)"""
     provider, tenant = make_tenant(), make_tenant()
     endpoint = endpoints.create_endpoint(
         environment="development", name="facts", bytes_max=8_192, retention_days=None, actor=provider.actor
@@ -195,6 +203,8 @@ def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Pa
         allowed_origins=[parts.proxy.origin],
         actor=tenant.actor,
     )
+    for tool in declaration["resource"]["provider"]["tools"]:
+        tool["idempotent"] = idempotent and tool["access"] == "write"
     declared.declare_resource(
         environment="development",
         resource=declaration["resource"],
@@ -203,8 +213,11 @@ def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Pa
         actor=tenant.actor,
     )
     bound = {"knowledge": {"scope": "namespace", "id": "tenant-17", "access": "read-write"}}
-    session_id = Desk(tenant).open(bound)
-    call = parts.hub.caller(tenant.key)
+    return parts.hub.caller(tenant.key), Desk(tenant).open(bound), endpoint
+
+
+def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Parts) -> None:
+    call, session_id, endpoint = bind_own_endpoint(parts)
     request = await_recall(call, session_id, "r1")
     assert request["memory"]["knowledge"]["text"] == ""
     url = f"/v1/sessions/{session_id}/model-requests/{request['id']}"
@@ -226,6 +239,22 @@ def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Pa
     assert outcome["output"]["id"] == record.wire_id
     shown = call("GET", f"/v1/sessions/{session_id}/http-operations").body["data"][0]
     assert [one["event"] for one in shown["attempts"]] == ["transport_failed", "succeeded"]
+    assert await_recall(call, session_id, "r2")["memory"]["knowledge"]["text"] == "The office cat is Miso."
+
+
+def test_a_lost_reply_to_what_may_not_be_repeated_is_uncertain_and_the_next_recall_shows_it(
+    parts: Parts,
+) -> None:
+    call, session_id, endpoint = bind_own_endpoint(parts, idempotent=False)
+    url = f"/v1/sessions/{session_id}/model-requests/{await_recall(call, session_id, 'r1')['id']}"
+    call("PUT", f"{url}/selection", {"use": ["knowledge"]})
+    parts.proxy.losing = 1
+    parts.proxy.passed.clear()
+    body = {"call_id": "c1", "name": "memory_remember", "arguments": {"fact": "The office cat is Miso."}}
+    outcome = call("POST", f"{url}/tool-calls", body).body
+    assert (outcome["is_error"], outcome["output"]) == (False, {"status": "uncertain"})
+    assert len(parts.proxy.passed) == 1
+    assert ExternalRecord.objects.filter(partition__endpoint=endpoint).count() == 1
     assert await_recall(call, session_id, "r2")["memory"]["knowledge"]["text"] == "The office cat is Miso."
 
 
@@ -266,6 +295,17 @@ def test_who_prefers_not_to_wait_does_not(parts: Parts) -> None:
     started = time.monotonic()
     answer = recall(call, session_id, "r1", Prefer="respond-async")
     assert answer.status == 202 and time.monotonic() - started < 0.9
+    asked_again = answer.headers["location"]
+    assert asked_again == f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
+    wait_until(lambda: call("GET", asked_again).body["state"] == "accepted")
+    url = f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
+    call("PUT", f"{url}/selection", {"use": ["knowledge"]})
+    body = {"call_id": "c1", "name": "memory_search", "arguments": {"fact": "x"}}
+    begun = call("POST", f"{url}/tool-calls", body, headers={"Prefer": "respond-async"})
+    assert (begun.status, begun.body["state"]) == (202, "started")
+    wait_until(lambda: call("GET", begun.headers["location"]).body["state"] == "done")
+    done = call("POST", f"{url}/tool-calls", body)
+    assert (done.status, done.body["output"]) == (200, {"status": "stored"})
 
 
 def test_calls_of_a_service_that_hangs_do_not_delay_documents(parts: Parts) -> None:
@@ -340,3 +380,109 @@ def test_the_hubs_own_share_of_a_recall_is_small(parts: Parts) -> None:
         shares.append(time.perf_counter() - started - 0.02)
     print(json.dumps({"own_share_ms": [round(1000 * value, 1) for value in (median(shares), max(shares))]}))
     assert median(shares) < 0.25  # on a machine that does other work too
+
+
+ENDLESS = (
+    misbehaving.hang,
+    misbehaving.drip_head,
+    misbehaving.drip_body,
+    misbehaving.after(1.0, misbehaving.drip_body),
+)
+
+
+def test_sixteen_calls_that_never_end_take_ten_seconds_and_hold_up_no_other_service(parts: Parts) -> None:
+    """Promise P1."""
+    service = Service(make_tenant(), parts.endpoint)
+    call = parts.hub.caller(service.tenant.key)
+    await_recall(call, service.open(), "first")
+    calm = parts.calm
+    calm.exchanges.clear()
+    beside = Service(make_tenant(), calm)
+    quick = parts.hub.caller(beside.tenant.key)
+    session_id = beside.open()
+
+    def measure(name: str) -> list[float]:
+        seconds = []
+        for number in range(40):
+            started = time.perf_counter()
+            assert recall(quick, session_id, f"{name}-{number}").status == 201
+            seconds.append(time.perf_counter() - started)
+        return sorted(seconds)
+
+    measure("warm")
+    idle = measure("idle")
+    parts.endpoint.exchanges.clear()
+    parts.endpoint.script = list(ENDLESS) * 4
+    for _ in range(16):
+        session = service.open()
+        assert recall(call, session, "r1", Prefer="respond-async").status == 202
+    wait_until(lambda: len(parts.endpoint.exchanges) == 16)
+    busy = measure("busy")
+    mine = HttpOperation.objects.filter(project_id=service.actor.project_id)
+    wait_until(lambda: not mine.exclude(state="done").exists(), seconds=15)
+    ended = list(mine.order_by("-id")[:16])
+    assert {one.code for one in ended} == {"deadline_exceeded"}
+    took = [(one.finished_at - one.started_at).total_seconds() for one in ended]  # type: ignore[operator]
+    started = time.perf_counter()
+    assert recall(call, service.open(), "after").status == 201
+    free = time.perf_counter() - started
+    figures = {
+        "took_max": round(max(took), 2),
+        "idle_ms": [round(1000 * idle[20], 1), round(1000 * idle[-1], 1)],
+        "busy_ms": [round(1000 * busy[20], 1), round(1000 * busy[-1], 1)],
+        "free_after_s": round(free, 2),
+    }
+    print(json.dumps(figures))
+    assert min(took) >= 9.9 and max(took) <= 10.3
+    assert free <= 0.5
+    assert busy[-1] <= max(2 * idle[-1], 0.25), figures
+
+
+def test_lost_messages_cost_seconds_and_no_call(parts: Parts) -> None:
+    """Promise J1: the queue is emptied while messages wait in it."""
+    service = Service(make_tenant(), parts.endpoint)
+    call = parts.hub.caller(service.tenant.key)
+    await_recall(call, service.open(), "first")
+    parts.endpoint.exchanges.clear()
+    pid = parts.worker.pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asked = time.monotonic()
+        for _ in range(10):
+            assert recall(call, service.open(), "r1", Prefer="respond-async").status == 202
+        parts.flush_queue()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: len(parts.endpoint.exchanges) == 10, seconds=6)
+    assert max(exchange.at for exchange in parts.endpoint.exchanges) - asked <= 5
+    mine = HttpOperation.objects.filter(project_id=service.actor.project_id)
+    wait_until(lambda: not mine.exclude(state="done").exists())
+    assert {one.code for one in mine} <= {"ok", "host_overloaded"}
+
+
+def test_without_a_queue_services_are_still_called(parts: Parts) -> None:
+    """Promise J1: the last test here, since it ends the queue."""
+    service = Service(make_tenant(), parts.endpoint)
+    call = parts.hub.caller(service.tenant.key)
+    session_id = service.open()
+    await_recall(call, session_id, "first")
+    parts.queue.stop()
+    parts.worker.stop()
+    parts.sweeper.stop()
+    took = []
+    for number in range(5):
+        started = time.monotonic()
+        answer = recall(call, session_id, f"r{number}")
+        assert (answer.status, answer.body["memory"]["knowledge"]["text"]) == (201, "Known.")
+        took.append(time.monotonic() - started)
+    url = f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
+    call("PUT", f"{url}/selection", {"use": ["knowledge"]})
+    body = {"call_id": "c1", "name": "memory_remember", "arguments": {"fact": "x"}}
+    parts.endpoint.exchanges.clear()
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda _: call("POST", f"{url}/tool-calls", body).body, range(8)))
+    assert {json.dumps(one["output"]) for one in outcomes} == {'{"status": "stored"}'}
+    assert len(parts.endpoint.exchanges) == 1
+    print(json.dumps({"without_queue_s": [round(min(took), 2), round(max(took), 2)]}))
+    assert max(took) <= 5

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 
 from memoryhub.errors import RecallFailed
-from providers import model_requests
+from providers import model_requests, sessions
 from providers.models import ModelRequest, Projection
 from tests.providers import misbehaving
-from tests.providers.services import SECRET, Service, open_unwaited, wait_until
+from tests.providers.services import SECRET, Service, in_thread, open_unwaited, wait_until
 
 
 def test_a_recall_sends_what_the_contract_names_and_keeps_what_came(service: Service) -> None:
@@ -72,9 +72,40 @@ def test_resources_are_recalled_in_parallel_and_all_or_nothing(service: Service)
     service.endpoint.script = [misbehaving.error(404, "not_found")]
     with pytest.raises(RecallFailed):
         service.recall(session_id, "r2")
-    assert Projection.objects.filter(model_request__client_request_id="r2").count() == 0
+    mine = Projection.objects.filter(model_request__session__project=service.tenant.project)
+    assert mine.filter(model_request__client_request_id="r2").count() == 0
     assert len(service.recall(session_id, "r2").projections) == 3
     assert len(service.endpoint.exchanges) == 6
+
+
+def test_what_the_render_never_selects_is_recalled_too_and_blocks(service: Service) -> None:
+    service.add("unused")
+    bound = {name: {"scope": "namespace", "id": "t"} for name in ("knowledge", "unused")}
+    session_id = service.open(bound)
+    request_id = service.begin(session_id)
+    assert len(service.endpoint.exchanges) == 2
+    tools = model_requests.select_memory(session_id, request_id, use=["knowledge"], actor=service.actor)
+    assert all(list(tool.targets) == ["knowledge"] for tool in tools.values())
+    service.endpoint.always = lambda exchange: (
+        misbehaving.error(500)(exchange)
+        if exchange.json["operationId"].endswith(":unused")
+        else misbehaving.normal(exchange)
+    )
+    with pytest.raises(RecallFailed) as failed:
+        service.recall(session_id, "r2")
+    assert failed.value.facts["resource"] == "unused"
+
+
+def test_before_it_is_accepted_a_retry_may_show_newer_text(service: Service) -> None:
+    session_id = service.open()
+    service.endpoint.script = [misbehaving.error(400, "no")]
+    with pytest.raises(RecallFailed):
+        service.recall(session_id)
+    newer = {"text": "Newer.", "sources": []}
+    service.endpoint.script = [misbehaving.body(newer)]
+    assert service.recall(session_id).projections[0].text == "Newer."
+    assert service.recall(session_id).projections[0].text == "Newer."
+    assert len(service.endpoint.exchanges) == 2
 
 
 def test_an_accepted_recall_is_not_repeated(service: Service) -> None:
@@ -166,6 +197,20 @@ def test_what_is_not_known_of_a_source_is_dropped(service: Service) -> None:
     service.endpoint.script = [misbehaving.body({"text": "", "sources": [source], "tools": []})]
     [projection] = service.recall(service.open()).projections
     assert projection.sources == [{key: source[key] for key in ("id", "title", "revision", "updatedAt")}]
+
+
+def test_a_recall_that_ends_after_its_session_is_no_empty_memory(service: Service) -> None:
+    session_id = service.open()
+    service.endpoint.script = [misbehaving.after(0.5)]
+    with ThreadPoolExecutor(1) as pool:
+        recalled = pool.submit(in_thread, lambda: service.recall(session_id))
+        wait_until(lambda: len(service.endpoint.exchanges) == 1)
+        sessions.end_session(session_id, actor=service.actor)
+        with pytest.raises(RecallFailed) as failed:
+            recalled.result(5)
+    assert failed.value.facts["cause"]["code"] == "session_closed"
+    request = ModelRequest.objects.get(session__project=service.tenant.project)
+    assert (request.state, request.projections.count()) == ("recall_failed", 0)
 
 
 def test_who_does_not_wait_asks_again(service: Service) -> None:
