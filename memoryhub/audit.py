@@ -85,6 +85,7 @@ class AuditAction(StrEnum):
     EXTERNAL_PARTITION_DELETED = "external_partition.deleted"
     EXTERNAL_RECORD_UPDATED = "external_record.updated"
     EXTERNAL_RECORD_DELETED = "external_record.deleted"
+    EXTERNAL_ITEM_DELETED = "external_item.deleted"
 
 
 @dataclass(frozen=True, slots=True)

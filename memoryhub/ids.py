@@ -32,6 +32,7 @@ ENDPOINT = "endpoint"
 ENDPOINT_CREDENTIAL = "epcred"
 EXTERNAL_PARTITION = "expart"
 EXTERNAL_RECORD = "exrec"
+EXTERNAL_ITEM = "exitem"
 SERVICE_ACCOUNT = "svac"
 REQUEST = "req"
 

@@ -157,6 +157,7 @@ OPERATIONS: dict[str, Operation] = {
         _reads("model_requests.get"),
         _reads("model_requests.list"),
         _writes("model_requests.select", "host"),
+        _writes("model_requests.cancel", "host"),
         _writes("tool_calls.create", "host"),
         _reads("tool_calls.get"),
         _reads("http_operations.list"),
@@ -178,6 +179,8 @@ OPERATIONS: dict[str, Operation] = {
         _reads("external_records.list"),
         _writes("external_records.update", "host"),
         _writes("external_records.delete", "host"),
+        _reads("external_items.list"),
+        _writes("external_items.delete", "host"),
     )
 }
 

@@ -9,7 +9,7 @@ class ProvidersConfig(AppConfig):
     def ready(self) -> None:
         from memoryhub.activity import register_counter
         from memoryhub.deletions import register_remote
-        from memoryhub.erasure import register_copies
+        from memoryhub.erasure import register_copies, register_texts
         from memoryhub.integrity import register_invariants
         from memoryhub.rooms import Panel, Room, register_room
         from memoryhub.subjects import register_subjects
@@ -18,9 +18,11 @@ class ProvidersConfig(AppConfig):
         from providers.integrity import INVARIANTS
         from providers.remote import list_remote
         from providers.subjects import SUBJECTS
+        from providers.texts import erase_text
         from providers.turns import count_turns
 
         register_copies(erase_copies)
+        register_texts(erase_text)
         register_counter(count_turns)
         register_remote(list_remote)
         register_invariants(INVARIANTS)

@@ -1,4 +1,4 @@
-"""What the application sees and does of calls to other services: every attempt of a session's, and to cancel one.
+"""What the application sees and does of calls to other services: every attempt of a session's, and to cancel one or all of a request.
 
 Source: contract of document and HTTP memory, section 12.3. A cancelled write may have been done: nothing is undone.
 """
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.transaction import atomic
 
-from memoryhub import audit, ids, sessions
+from memoryhub import audit, erasure, ids, sessions
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -15,9 +15,9 @@ from memoryhub.errors import NotFound
 from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
-from providers import settlements
+from providers import model_requests, settlements
 from providers.http_calls import DONE, SENDING
-from providers.models import HttpOperation
+from providers.models import HttpOperation, ModelRequest
 from providers.retries import Event, Kind, decide
 from providers.wire_answers import unanswered
 
@@ -50,10 +50,33 @@ def cancel_operation(session_id: str, operation_id: str, *, actor: Actor) -> Htt
     Raises: NotFound.
     """
     session = sessions.lock_session(session_id, actor)
+    erasure.hold_copies(session.environment_id)
     operation = find_operation(session, operation_id)
     operation.session = session
-    if operation.cancelled_at is not None or operation.state == DONE:
-        return _shown(operation)
+    if operation.cancelled_at is None and operation.state != DONE:
+        _cancel(operation, actor)
+    return _shown(operation)
+
+
+@atomic(durable=True)
+def cancel_request(session_id: str, request_id: str, *, actor: Actor) -> ModelRequest:
+    """Every call of it that is not done, its recalls and its tools' alike. Again, or with nothing under way: unchanged.
+
+    Raises: NotFound.
+    """
+    session = sessions.lock_session(session_id, actor)
+    erasure.hold_copies(session.environment_id)
+    request = model_requests.find_request(session, request_id)
+    held = HttpOperation.objects.select_related("model_request", "tool_call").exclude(state=DONE)
+    for operation in held.filter(model_request_id=request.id, cancelled_at=None).order_by("id"):
+        operation.session = session
+        operation.model_request = request
+        _cancel(operation, actor)
+    return request
+
+
+def _cancel(operation: HttpOperation, actor: Actor) -> None:
+    """A step: the session is locked. Who has the call in the air sees it within moments, and ends it."""
     operation.cancelled_at = ClockTimestamp()
     operation.save(update_fields=["cancelled_at"])
     if operation.state != SENDING:
@@ -61,11 +84,10 @@ def cancel_operation(session_id: str, operation_id: str, *, actor: Actor) -> Htt
     audit.record(
         AuditAction.HTTP_OPERATION_CANCELLED,
         operation.wire_id,
-        environment_id=session.environment_id,
-        parent_id=session.wire_id,
+        environment_id=operation.session.environment_id,
+        parent_id=operation.session.wire_id,
         actor=actor,
     )
-    return _shown(operation)
 
 
 def _shown(operation: HttpOperation) -> HttpOperation:

@@ -183,7 +183,7 @@ def _write(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
         return _replay(done, request)
     if partition.frozen_at is not None:  # not kept: after an unfreezing the operation may be done
         raise Refusal(403, "frozen", "The owner of this endpoint has frozen the partition.")
-    answer = _run(endpoint, partition, request, tool)
+    answer, record_id = _run(endpoint, partition, request, tool)
     EndpointOperation.objects.create(
         project_id=endpoint.project_id,
         partition=partition,
@@ -191,6 +191,7 @@ def _write(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
         fingerprint=request.fingerprint(),
         status=answer.status,
         body=answer.body,
+        record_id=record_id,
     )
     return answer
 
@@ -204,18 +205,23 @@ def lock_partition(endpoint: Endpoint, partition: str) -> ExternalPartition:
 
 
 def _replay(done: EndpointOperation, request: WireRequest) -> Answer:
+    if done.erased_at is not None:
+        raise Refusal(410, "erased", "What this operation wrote was erased.")
     if done.fingerprint != request.fingerprint():
         raise Refusal(422, "operation_mismatch", "This operation id did something else.")
     return Answer(done.status, bytes(done.body))
 
 
-def _run(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest, tool: Tool) -> Answer:
-    """What the tool refuses for a reason of its own is kept and replayed like a result."""
+def _run(
+    endpoint: Endpoint, partition: ExternalPartition, request: WireRequest, tool: Tool
+) -> tuple[Answer, UUID | None]:
+    """With the record that it wrote. What the tool refuses for a reason of its own is kept and replayed like a result."""
     try:
         with atomic():
-            return Answer(200, encode({"result": tool.run(endpoint, partition, request)}))
+            result = tool.run(endpoint, partition, request)
     except Refusal as refusal:
-        return refused(refusal)
+        return refused(refusal), None
+    return Answer(200, encode({"result": result})), ids.from_wire(ids.EXTERNAL_RECORD, result.get("id", ""))
 
 
 @atomic

@@ -105,7 +105,11 @@ class ExternalRecord(models.Model):
 
 
 class EndpointOperation(models.Model):
-    """A write that was answered: the same operation again gets the same bytes, another one under its id is refused."""
+    """A write that was answered: the same operation again gets the same bytes, another one under its id is refused.
+
+    `fingerprint`: sealed with a key of the hub, so that no text can be guessed from it. `record_id`: what it wrote; when
+    that is erased, so is the answer.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
@@ -116,6 +120,8 @@ class EndpointOperation(models.Model):
     fingerprint = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField()
     body = models.BinaryField()
+    record_id = models.UUIDField(null=True)
+    erased_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:
@@ -141,3 +147,7 @@ class ExternalItem(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["partition", "id"], name="externalitem_partition")]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.EXTERNAL_ITEM, self.id)

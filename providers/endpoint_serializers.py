@@ -9,7 +9,7 @@ from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.fields import Choice, Integer, StrictSerializer, Text
 from memoryhub.shapes import PageQuery
-from providers.endpoint_models import Endpoint, EndpointCredential
+from providers.endpoint_models import Endpoint, EndpointCredential, ExternalItem
 from providers.endpoints import declaration_of
 from providers.external_partitions import PartitionDetails
 from providers.limits import FACT_LENGTH_MAX, RESOURCE_BYTES_MAX
@@ -133,6 +133,26 @@ class UpdateRecordBody(StrictSerializer):
 
     text = Text(length_min=1, length_max=FACT_LENGTH_MAX)
     expected_revision = Integer(min_value=0)
+
+
+class ItemShape(serializers.Serializer[Any]):
+    """An item of a conversation, which no recall shows."""
+
+    id = serializers.CharField()
+    type = serializers.ChoiceField(choices=["external_item"])
+    role = serializers.ChoiceField(choices=["user", "assistant", "system", "tool"])
+    text = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+def item_wire(item: ExternalItem) -> dict[str, Any]:
+    return {
+        "id": item.wire_id,
+        "type": "external_item",
+        "role": item.role,
+        "text": item.text,
+        "created_at": to_wire(item.created_at),
+    }
 
 
 class RecordShape(serializers.Serializer[Any]):

@@ -3,20 +3,23 @@
 Source: contract of document and HTTP memory, sections 13.3 to 13.6. Writes are steps: the partition is locked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
+from django.db.models.query import QuerySet
 
 from memoryhub import ids, ranking
 from memoryhub.clock import to_wire_milliseconds
 from memoryhub.columns import ClockTimestamp
 from memoryhub.ranking import QUERY_LEXEMES_MAX, IndexTable, Wanted
 from memoryhub.rows import find_row
-from providers.endpoint_models import Endpoint, ExternalPartition, ExternalRecord
-from providers.endpoint_wire import Refusal, WireRequest, read_cursor, write_cursor
+from providers.endpoint_models import Endpoint, EndpointOperation, ExternalPartition, ExternalRecord
+from providers.endpoint_wire import Refusal, WireRequest, encode, read_cursor, write_cursor
 from providers.limits import (
+    BODY_BYTES_MAX,
     FACT_LENGTH_MAX,
     PARTITION_RECORDS_MAX,
     RECALL_SOURCES_MAX,
@@ -63,18 +66,30 @@ def recall(endpoint: Endpoint, partition: ExternalPartition | None, request: Wir
         if size <= room and len(chosen) < RECALL_SOURCES_MAX:
             chosen.append(record)
             room -= size
+    cursor = write_cursor(endpoint.wire_id, request.partition, revision)
+    return _fit(chosen, lambda records: _recalled(records, cursor))
+
+
+def _recalled(records: list[ExternalRecord], cursor: str) -> dict[str, Any]:
     return {
-        "text": "\n".join(record.text for record in chosen),
+        "text": "\n".join(record.text for record in records),
         "sources": [
             {
                 "id": record.wire_id,
                 "revision": str(record.revision),
                 "updatedAt": to_wire_milliseconds(record.changed_at),
             }
-            for record in chosen
+            for record in records
         ],
-        "cursor": write_cursor(endpoint.wire_id, request.partition, revision),
+        "cursor": cursor,
     }
+
+
+def _fit[Row](rows: list[Row], answer: Callable[[list[Row]], dict[str, Any]]) -> dict[str, Any]:
+    """What a host may read, which is no more than BODY_BYTES_MAX: without the last rows when it must be."""
+    while len(encode({"result": answer(rows)})) > BODY_BYTES_MAX:
+        rows = rows[:-1]
+    return answer(rows)
 
 
 def _candidates(partition: ExternalPartition | None, text: str | None) -> list[ExternalRecord]:
@@ -110,6 +125,10 @@ def _search(endpoint: Endpoint, partition: ExternalPartition | None, request: Wi
     if partition is None:
         return {"hits": []}
     limit = request.arguments.get("limit", SEARCH_HITS_DEFAULT)
+    return _fit(_rank(partition, request.arguments["query"], limit), _hits)
+
+
+def _hits(ranked: list[tuple[ExternalRecord, float]]) -> dict[str, Any]:
     return {
         "hits": [
             {
@@ -118,7 +137,7 @@ def _search(endpoint: Endpoint, partition: ExternalPartition | None, request: Wi
                 "score": round(score, 6),
                 "updatedAt": to_wire_milliseconds(record.changed_at),
             }
-            for record, score in _rank(partition, request.arguments["query"], limit)
+            for record, score in ranked
         ]
     }
 
@@ -151,8 +170,7 @@ def _replace(endpoint: Endpoint, partition: ExternalPartition, request: WireRequ
 def _forget(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
     record = _find_unchanged(endpoint, partition, request)
     if record is not None:
-        advance(partition)
-        record.delete()
+        remove_records(partition, [record.id])
     return {"status": "stored"}
 
 
@@ -175,6 +193,19 @@ def advance(partition: ExternalPartition) -> None:
     partition.revision += 1
     partition.changed_at = ClockTimestamp()
     partition.save(update_fields=["revision", "changed_at"])
+
+
+def remove_records(partition: ExternalPartition, record_ids: Sequence[UUID]) -> None:
+    """A step: with what was answered to whoever wrote them, which would say that they are stored."""
+    if not record_ids:
+        return
+    advance(partition)
+    ExternalRecord.objects.filter(partition_id=partition.id, id__in=record_ids).delete()
+    blank_answers(EndpointOperation.objects.filter(partition_id=partition.id, record_id__in=record_ids))
+
+
+def blank_answers(operations: QuerySet[EndpointOperation]) -> None:
+    operations.update(body=b"", fingerprint="", erased_at=ClockTimestamp())
 
 
 def write_text(partition: ExternalPartition, record: ExternalRecord, text: str) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from memoryhub import strict_json
-from memoryhub.digests import are_equal, canonical_json, sha256_hex
+from memoryhub.digests import are_equal, canonical_json, exact_json
 from providers.limits import CURSOR_BYTES_MAX, OPERATION_ID_BYTES_MAX, RESOURCE_BYTES_MAX
 
 PARTITION = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
@@ -55,9 +55,13 @@ class WireRequest:
         return (self.deadline_at - timezone.now()).total_seconds()
 
     def fingerprint(self) -> str:
-        """Of what the operation does: neither access nor deadline; no cursor differs from any."""
+        """Of what the operation does: neither access nor deadline; no cursor differs from any.
+
+        Sealed with a key: a digest alone would let a short text be guessed after it was erased.
+        """
         facts = {"tool": self.tool, "arguments": self.arguments}
-        return sha256_hex(canonical_json(facts if self.cursor is None else facts | {"cursor": self.cursor}))
+        of = exact_json(facts if self.cursor is None else facts | {"cursor": self.cursor})
+        return salted_hmac("memoryhub.endpoint_operation", of, algorithm="sha256").hexdigest()
 
 
 def encode(body: dict[str, Any]) -> bytes:

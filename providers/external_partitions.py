@@ -19,10 +19,10 @@ from memoryhub.audit import AuditAction
 from memoryhub.clock import to_wire
 from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import Conflict, NotFound
-from memoryhub.pagination import ListRequest, Page, cut_page
+from memoryhub.pagination import ListRequest, Page, cut_newest, cut_page
 from memoryhub.rows import find_row
-from providers.endpoint_models import Endpoint, ExternalPartition, ExternalRecord
-from providers.endpoint_tools import advance, write_text
+from providers.endpoint_models import Endpoint, ExternalItem, ExternalPartition, ExternalRecord
+from providers.endpoint_tools import remove_records, write_text
 from providers.endpoints import get_endpoint
 
 EXPORT_ROWS = 500
@@ -164,9 +164,35 @@ def delete_record(endpoint_id: str, partition_id: str, record_id: str, *, actor:
     endpoint, partition = _lock(endpoint_id, partition_id, actor)
     record = find_record(partition, record_id)
     wire_id = record.wire_id
-    advance(partition)
-    record.delete()
+    remove_records(partition, [record.id])
     _record(AuditAction.EXTERNAL_RECORD_DELETED, endpoint, wire_id, actor, parent_id=partition.wire_id)
+    return wire_id
+
+
+def list_items(endpoint_id: str, partition_id: str, page: ListRequest, *, actor: Actor) -> Page[ExternalItem]:
+    """What was ingested and waits for extraction, newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    partition = get_partition(endpoint_id, partition_id, actor=actor)
+    return cut_newest(ExternalItem.objects.filter(partition_id=partition.id), page)
+
+
+def find_item(partition: ExternalPartition, item_id: str) -> ExternalItem:
+    """Raises: NotFound."""
+    key = ids.from_wire(ids.EXTERNAL_ITEM, item_id)
+    held = ExternalItem.objects.filter(partition_id=partition.id)
+    item = None if key is None else find_row(held.filter(id=key))
+    if item is None:
+        raise NotFound("item")
+    return item
+
+
+@atomic(durable=True)
+def delete_item(endpoint_id: str, partition_id: str, item_id: str, *, actor: Actor) -> str:
+    """Raises: NotFound."""
+    endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    item = find_item(partition, item_id)
+    wire_id = item.wire_id
+    item.delete()
+    _record(AuditAction.EXTERNAL_ITEM_DELETED, endpoint, wire_id, actor, parent_id=partition.wire_id)
     return wire_id
 
 

@@ -49,10 +49,12 @@ SELECT r.id FROM providers_modelrequest r
 _ERASED = """
 SELECT p.model_request_id FROM providers_projection p
  WHERE EXISTS (SELECT 1 FROM stores_memoryversion v WHERE v.id = ANY(p.version_ids) AND v.redacted_at IS NOT NULL)
-    OR (p.erased_at IS NOT NULL AND p.text <> '')
+    OR (p.erased_at IS NOT NULL AND (p.text <> '' OR p.cursor IS NOT NULL))
 UNION SELECT c.model_request_id FROM providers_toolcall c
  WHERE EXISTS (SELECT 1 FROM stores_memoryversion v WHERE v.id = ANY(c.version_ids) AND v.redacted_at IS NOT NULL)
     OR (c.erased_at IS NOT NULL AND num_nonnulls(c.arguments, c.output) > 0)
+UNION SELECT o.model_request_id FROM providers_httpoperation o JOIN providers_toolcall c ON c.id = o.tool_call_id
+ WHERE c.erased_at IS NOT NULL AND o.body IS NOT NULL
 """
 
 # A request recalls while a service is asked and not longer; a call is started as long as its operation is not done.

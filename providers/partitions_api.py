@@ -10,7 +10,14 @@ from memoryhub.actors import Actor
 from memoryhub.api import operation
 from memoryhub.shapes import DeletedShape, PageQuery, deleted_wire
 from providers import external_partitions
-from providers.endpoint_serializers import PartitionShape, RecordShape, UpdateRecordBody, partition_wire
+from providers.endpoint_serializers import (
+    ItemShape,
+    PartitionShape,
+    RecordShape,
+    UpdateRecordBody,
+    item_wire,
+    partition_wire,
+)
 from providers.external_partitions import record_facts
 from providers.serializers import list_request
 from providers.views import EndpointView
@@ -98,3 +105,25 @@ class Record(EndpointView):
     def delete(self, endpoint_id: str, partition_id: str, record_id: str, *, actor: Actor) -> Values:
         deleted = external_partitions.delete_record(endpoint_id, partition_id, record_id, actor=actor)
         return deleted_wire(deleted, "external_record_deleted")
+
+
+class Items(EndpointView):
+    @operation(
+        "external_items.list",
+        "List what was ingested into a partition",
+        query=PageQuery,
+        answer=ItemShape,
+        lists=True,
+    )
+    def get(self, endpoint_id: str, partition_id: str, *, query: Values, actor: Actor) -> Values:
+        wanted = list_request("external_items", query, {"partition": partition_id})
+        return external_partitions.list_items(endpoint_id, partition_id, wanted, actor=actor).as_wire(
+            item_wire
+        )
+
+
+class Item(EndpointView):
+    @operation("external_items.delete", "Delete an ingested item", answer=DeletedShape)
+    def delete(self, endpoint_id: str, partition_id: str, item_id: str, *, actor: Actor) -> Values:
+        deleted = external_partitions.delete_item(endpoint_id, partition_id, item_id, actor=actor)
+        return deleted_wire(deleted, "external_item_deleted")

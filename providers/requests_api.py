@@ -41,6 +41,14 @@ class PreferView(SessionView):
         return arguments | {"waits": "respond-async" not in preferred}
 
 
+def _answer(body: Values, status: int, url: str) -> HttpResponse:
+    """With the URL to ask again at, when it is not done."""
+    response = json_response(body, status=status)
+    if status == 202:
+        response["Location"] = url
+    return response
+
+
 def _status_of(accepted: Accepted) -> int:
     if accepted.request.state == "recalling":
         return 202
@@ -64,7 +72,8 @@ class ModelRequests(PreferView):
             waits=waits,
             actor=actor,
         )
-        return json_response(model_request_wire(accepted), status=_status_of(accepted))
+        url = f"/v1/sessions/{session_id}/model-requests/{accepted.request.wire_id}"
+        return _answer(model_request_wire(accepted), _status_of(accepted), url)
 
     @operation(
         "model_requests.list",
@@ -82,6 +91,16 @@ class ModelRequest(SessionView):
     @operation("model_requests.get", "Get a model request as it was kept", answer=ModelRequestShape)
     def get(self, session_id: str, request_id: str, *, actor: Actor) -> Values:
         return model_request_wire(model_requests.get_accepted(session_id, request_id, actor=actor))
+
+
+class ModelRequestCancel(SessionView):
+    @operation(
+        "model_requests.cancel",
+        "Cancel what a model request has under way at other services",
+        answer=ModelRequestItemShape,
+    )
+    def post(self, session_id: str, request_id: str, *, actor: Actor) -> Values:
+        return request_facts(cancellations.cancel_request(session_id, request_id, actor=actor))
 
 
 class Selection(SessionView):
@@ -108,7 +127,8 @@ class ToolCalls(PreferView):
         self, session_id: str, request_id: str, *, body: Values, waits: bool, actor: Actor
     ) -> HttpResponse:
         call = tool_calls.call_tool(session_id, request_id, **body, waits=waits, actor=actor)
-        return json_response(tool_call_wire(call), status=200 if call.state == "done" else 202)
+        url = f"/v1/sessions/{session_id}/tool-calls/{call.wire_id}"
+        return _answer(tool_call_wire(call), 200 if call.state == "done" else 202, url)
 
 
 class ToolCall(SessionView):

@@ -90,10 +90,12 @@ def settle(operation: HttpOperation, settlement: Settlement) -> None:
 
 
 def _finish_call(call: ToolCall, settlement: Settlement, *, was_sent: bool) -> None:
-    """Of a call that was never sent the arguments are not kept, as of any that did nothing."""
+    """Of a call that was never sent the arguments are not kept, as of any that did nothing; of an erased one nothing is."""
     call.state, call.finished_at = "done", ClockTimestamp()
     call.output, call.is_error = settlement.output, settlement.is_error
     if not was_sent:
         call.arguments = None
+    if call.erased_at is not None:
+        call.output = None
     call.save(update_fields=["state", "finished_at", "output", "is_error", "arguments"])
     transaction.on_commit(partial(wakeups.wake, call.wire_id))

@@ -10,6 +10,7 @@ from providers.models import TurnMark
 
 SETTLED_SECONDS = 120  # longer than any transaction may take, so that no row comes up behind the mark
 
+# A result of a service may say rejected, or anything else: it is what the service answered, and no refusal of the hub.
 _COUNT = """
 WITH turns AS (
     SELECT s.project_id, s.environment_id, (r.created_at AT TIME ZONE 'UTC')::date AS day, 1 AS recalls, 0 AS refusals
@@ -20,7 +21,10 @@ WITH turns AS (
       FROM providers_toolcall c
       JOIN providers_modelrequest r ON r.id = c.model_request_id
       JOIN memoryhub_session s ON s.id = r.session_id
-     WHERE c.id > %(after)s AND c.id <= %(until)s AND (c.is_error OR c.output->>'status' IN ('conflict', 'rejected'))
+     WHERE c.id > %(after)s AND c.id <= %(until)s
+       AND (c.is_error OR (c.output->>'status' IN ('conflict', 'rejected')
+                           AND NOT EXISTS (SELECT 1 FROM providers_httpoperation o
+                                            WHERE o.tool_call_id = c.id AND o.code = 'ok')))
 ), added AS (
     INSERT INTO memoryhub_activityday (project_id, environment_id, day, recalls, refusals)
     SELECT project_id, environment_id, day, sum(recalls), sum(refusals) FROM turns GROUP BY 1, 2, 3

@@ -42,6 +42,7 @@ urlpatterns = [
     path(f"{SESSION}/events/stream", sessions_api.EventStream.as_view()),
     path(f"{SESSION}/model-requests", requests_api.ModelRequests.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>", requests_api.ModelRequest.as_view()),
+    path(f"{SESSION}/model-requests/<str:request_id>/cancel", requests_api.ModelRequestCancel.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>/selection", requests_api.Selection.as_view()),
     path(f"{SESSION}/model-requests/<str:request_id>/tool-calls", requests_api.ToolCalls.as_view()),
     path(f"{SESSION}/tool-calls/<str:tool_call_id>", requests_api.ToolCall.as_view()),
@@ -58,4 +59,6 @@ urlpatterns = [
     path(f"{PARTITION}/export", partitions_api.PartitionExport.as_view()),
     path(f"{PARTITION}/records", partitions_api.Records.as_view()),
     path(f"{PARTITION}/records/<str:record_id>", partitions_api.Record.as_view()),
+    path(f"{PARTITION}/items", partitions_api.Items.as_view()),
+    path(f"{PARTITION}/items/<str:item_id>", partitions_api.Item.as_view()),
 ]

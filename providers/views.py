@@ -33,6 +33,8 @@ class EndpointView(HubView):
             )
             if "record_id" in self.kwargs:
                 external_partitions.find_record(partition, self.kwargs["record_id"])
+            if "item_id" in self.kwargs:
+                external_partitions.find_item(partition, self.kwargs["item_id"])
 
 
 class ProjectMemoryView(HubView):

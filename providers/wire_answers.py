@@ -25,6 +25,7 @@ MESSAGES = {
     "secret_unavailable": "A secret of the connection is missing, or is not meant for this origin.",
     "cancelled": "The call was cancelled.",
     "session_closed": "The session has ended, or the memory was revoked.",
+    "erased": "What this held was erased.",
     "host_overloaded": "The hub was too busy to begin the call; nothing was sent.",
 }
 _CODES = {

@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 from django import forms
 
+from memoryhub.erasure import Sought
 from memoryhub.fields import StrictSerializer
 from memoryhub.forms import ShapedForm
 from stores.redaction_serializers import ReasonBody, RedactionBody, SearchVersionsBody
-from stores.redactions import Sought
 
 
 class SparseForm(ShapedForm):

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from memoryhub.actors import Actor
 from memoryhub.digests import canonical_json, sha256_hex
+from memoryhub.erasure import Sought
 from memoryhub.errors import Conflict
 from memoryhub.pagination import ListRequest, Page
 from stores import redactions
-from stores.redactions import Found, Heads, Redaction, Sought
+from stores.redactions import Found, Heads, Redaction
 
 RUN_PARTS_MAX = 40
 RUN_VERSIONS_MAX = 1_000
@@ -50,9 +51,10 @@ def plan_run(page: ListRequest, *, sought: Sought, store_id: str | None, actor: 
 
 
 def plan_digest(plan: Redaction) -> str:
-    """Of the versions that were found and what each is: two plans of the same are alike."""
+    """Of the versions that were found and what each is, and of the records that would go: two plans of the same are alike."""
     standing = sorted([key.hex, is_head] for key, is_head in plan.standings())
-    return sha256_hex(canonical_json([standing, plan.next_page is None]))
+    records = sorted(record["id"] for record in plan.elsewhere.deleted)
+    return sha256_hex(canonical_json([standing, records, plan.next_page is None]))
 
 
 def carry_out_run(
@@ -102,6 +104,7 @@ def _walk(page: ListRequest, do_part: Callable[[ListRequest], Redaction]) -> Red
             whole.deleted + part.deleted,
             whole.left + part.left,
             part.next_page,
+            whole.elsewhere.and_also(part.elsewhere),
         )
         if part.next_page is None or len(whole.versions) >= RUN_VERSIONS_MAX:
             break

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from memoryhub import ids
+from memoryhub.erasure import Elsewhere, Sought
 from memoryhub.fields import Choice, Flag, Integer, Sha256, StrictSerializer, Text
 from memoryhub.pagination import LIST_LIMIT_MAX
 from stores.models import Memory, MemoryVersion
@@ -14,9 +15,10 @@ from stores.redactions import (
     CONTAINS_LENGTH_MIN,
     Found,
     Redaction,
-    Sought,
 )
 from stores.serializers import VersionShape, version_wire
+
+ELSEWHERE_SHOWN_MAX = 200
 
 
 class SoughtBody(StrictSerializer):
@@ -77,6 +79,36 @@ class RedactionCountsShape(serializers.Serializer[Any]):
     memory_versions_redacted = serializers.IntegerField()
     memories_deleted = serializers.IntegerField()
     memory_versions_left = serializers.IntegerField()
+    copies_blanked = serializers.IntegerField()
+    records_deleted = serializers.IntegerField()
+    records_left = serializers.IntegerField()
+
+
+class RecordElsewhereShape(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(choices=["external_record", "external_item"])
+    id = serializers.CharField()
+    endpoint_id = serializers.CharField()
+    partition_id = serializers.CharField()
+
+
+class RemotePartitionShape(serializers.Serializer[Any]):
+    """`known`: whether what the hub keeps of its calls shows that the text went there or came from there."""
+
+    environment_id = serializers.CharField()
+    resource = serializers.CharField()
+    namespace = serializers.CharField()
+    partition = serializers.CharField()
+    endpoint = serializers.CharField()
+    known = serializers.BooleanField()
+
+
+class ElsewhereShape(serializers.Serializer[Any]):
+    """Of each list the first ELSEWHERE_SHOWN_MAX. `copies`: how many, by what they were."""
+
+    copies = serializers.DictField(child=serializers.IntegerField())
+    deleted = RecordElsewhereShape(many=True)
+    left = RecordElsewhereShape(many=True)
+    remote = RemotePartitionShape(many=True)
 
 
 class RedactedMemoryShape(serializers.Serializer[Any]):
@@ -101,6 +133,7 @@ class RedactionShape(serializers.Serializer[Any]):
     redacted = RedactedVersionShape(many=True)
     deleted = RedactedMemoryShape(many=True)
     left = LeftVersionShape(many=True)
+    elsewhere = ElsewhereShape()
 
 
 def redaction_wire(redaction: Redaction, *, dry_run: bool) -> dict[str, Any]:
@@ -113,10 +146,23 @@ def redaction_wire(redaction: Redaction, *, dry_run: bool) -> dict[str, Any]:
             "memory_versions_redacted": len(redaction.redacted),
             "memories_deleted": len(redaction.deleted),
             "memory_versions_left": len(redaction.left),
+            "copies_blanked": redaction.elsewhere.copies_count,
+            "records_deleted": len(redaction.elsewhere.deleted),
+            "records_left": len(redaction.elsewhere.left),
         },
         "redacted": [_version_ids(version) for version in redaction.redacted],
         "deleted": [_memory_ids(memory) for memory in redaction.deleted],
         "left": [{**_version_ids(version), "reason": reason} for version, reason in redaction.left],
+        "elsewhere": _elsewhere_wire(redaction.elsewhere),
+    }
+
+
+def _elsewhere_wire(elsewhere: Elsewhere) -> dict[str, Any]:
+    return {
+        "copies": dict(elsewhere.copies),
+        "deleted": elsewhere.deleted[:ELSEWHERE_SHOWN_MAX],
+        "left": elsewhere.left[:ELSEWHERE_SHOWN_MAX],
+        "remote": elsewhere.remote[:ELSEWHERE_SHOWN_MAX],
     }
 
 

@@ -4,7 +4,7 @@ A request looks at a bounded number of versions and hands back where to go on. I
 of their ids, through each from its newest version: what is written after it began is not part of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -16,8 +16,10 @@ from django.db.transaction import atomic
 from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
+from memoryhub.erasure import Elsewhere, Sought, TextErasure, erase_text
 from memoryhub.errors import Conflict
 from memoryhub.pagination import ListRequest, Page
+from memoryhub.snapshots import allow_seconds
 from stores.memories import remove_memory
 from stores.memory_stores import get_store, share_stores, visible_stores
 from stores.memory_versions import erase_version
@@ -29,21 +31,11 @@ CONTAINS_LENGTH_MAX = 1_024
 SCAN_VERSIONS_MAX = 5_000
 SCAN_BYTES_MAX = 33_554_432
 REDACTION_VERSIONS_MAX = 200
+ELSEWHERE_STATEMENT_SECONDS_MAX = 60
 
 type Heads = Literal["refuse", "delete"]
 type LeftReason = Literal["is_head", "store_archived"]
 type Standing = tuple[UUID, bool]  # a version, and whether it is the current content of a memory
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """One of the two: a text that a content, a path or a document's title or summary holds, or the SHA-256 of a whole content."""
-
-    contains: str | None = None
-    content_sha256: str | None = None
-
-    def is_in(self, text: str) -> bool:
-        return self.contains is not None and self.contains in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +57,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What a run did, or would do. `next_page` None: every version of the environment or the store was looked at."""
+    """What a run did, or would do. `next_page` None: every version of the environment or the store was looked at.
+
+    `elsewhere`: beside versions; looked at once, with the first versions of an environment.
+    """
 
     redacted: list[MemoryVersion] = field(default_factory=list)
     deleted: list[Memory] = field(default_factory=list)
     left: list[tuple[MemoryVersion, LeftReason]] = field(default_factory=list)
     next_page: str | None = None
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
 
     @property
     def versions(self) -> list[MemoryVersion]:
@@ -207,8 +203,27 @@ def redact_text(
     _require_shown(plan, shown)
     if not dry_run:
         _carry_out(plan, locked, sought, reason, actor)
-        _record(plan, locked, sought, store_id, reason, actor)
+    environment_id = next((store.environment_id for store in locked.values()), None)
+    if store_id is None and page.position() is None:
+        environment_id = tenancy.choose_environment(environment, actor=actor)
+        erasure = TextErasure(environment_id, sought, dry_run, deletes=heads == "delete")
+        plan = replace(plan, elsewhere=_erase_elsewhere(erasure))
+    if not dry_run and (plan.redacted or plan.elsewhere.is_changed):
+        assert environment_id is not None
+        _record(plan, environment_id, sought, store_id, reason, actor)
     return plan
+
+
+@atomic(durable=True)
+def find_elsewhere(*, sought: Sought, actor: Actor) -> Elsewhere:
+    """What stands beside versions, in the environment of the actor, as a run that may delete would leave it."""
+    environment_id = tenancy.choose_environment(None, actor=actor)
+    return _erase_elsewhere(TextErasure(environment_id, sought, dry_run=True, deletes=True))
+
+
+def _erase_elsewhere(erasure: TextErasure) -> Elsewhere:
+    allow_seconds(ELSEWHERE_STATEMENT_SECONDS_MAX)
+    return erase_text(erasure)
 
 
 def _stores_at(places: list[Place], *, share: bool) -> dict[UUID, MemoryStore]:
@@ -285,22 +300,22 @@ def _carry_out(
 
 def _record(
     plan: Redaction,
-    stores: dict[UUID, MemoryStore],
+    environment_id: UUID,
     sought: Sought,
     store_id: str | None,
     reason: str | None,
     actor: Actor,
 ) -> None:
-    """One row over the rows of the single changes; none when nothing changed."""
-    if not plan.redacted:
-        return
-    environment_id = stores[plan.redacted[0].store_id].environment_id
+    """One row over the rows of the single changes."""
     details: dict[str, Any] = {
         "by": "contains" if sought.contains is not None else "content_sha256",
         "memory_versions": len(plan.redacted),
         "memories_deleted": len(plan.deleted),
         "left": len(plan.left),
     }
+    elsewhere = plan.elsewhere
+    if elsewhere.is_changed:
+        details["copies"], details["records_deleted"] = elsewhere.copies_count, len(elsewhere.deleted)
     if reason is not None:
         details["reason"] = reason
     audit.record(

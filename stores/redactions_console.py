@@ -20,7 +20,7 @@ from stores import memory_stores, memory_versions, redacted_versions, redaction_
 from stores.found_versions import count_found, describe_found
 from stores.models import MemoryStore
 from stores.redaction_forms import ReasonForm, RedactionForm, SoughtForm
-from stores.redactions import Redaction
+from stores.redactions import Redaction, find_elsewhere
 
 FOUND_SHOWN_MAX = 200
 no_report = sensitive_post_parameters("sought-contains", "sought-content_sha256", "sought-reason", "reason")
@@ -88,7 +88,10 @@ def _find(request: PageRequest, form: SoughtForm, store_id: str | None, actor: A
     found = redaction_runs.find_versions(wanted, sought=sought, store_id=store_id, actor=actor)
     heads = {one.version.id for one in found.rows if one.is_head}
     shown = describe_found((one.version for one in found.rows), heads, actor=actor)
-    return {**shown, "found": found, "sought": sought, "is_first": wanted.page is None}
+    facts = {**shown, "found": found, "sought": sought, "is_first": wanted.page is None}
+    if store_id is None and wanted.page is None:
+        facts["elsewhere"] = find_elsewhere(sought=sought, actor=actor)
+    return facts
 
 
 def _part(request: PageRequest, form: SoughtForm, store_id: str | None) -> ListRequest:

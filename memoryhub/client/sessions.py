@@ -10,6 +10,7 @@ from urllib.parse import quote
 from memoryhub.client.transport import Transport
 from memoryhub.client.wire import (
     Event,
+    HttpOperation,
     ModelRequest,
     ModelRequestItem,
     Session,
@@ -142,6 +143,20 @@ class Sessions:
         """As it was kept. Raises: HubRefused with status 410 when a text in it was erased."""
         path = f"{ROOT}/{session_id}/model-requests/{request_id}"
         return cast(ModelRequest, self._transport.call("GET", path))
+
+    def cancel_request(self, session_id: str, request_id: str) -> ModelRequestItem:
+        """Leave whatever it has under way at other services; what they have accepted is not undone."""
+        path = f"{ROOT}/{session_id}/model-requests/{quote(request_id, safe='')}/cancel"
+        return cast(ModelRequestItem, self._transport.call("POST", path, repeatable=True))
+
+    def list_operations(self, session_id: str) -> Iterator[HttpOperation]:
+        """Calls of other services with every attempt, newest first."""
+        return self._transport.pages(f"{ROOT}/{session_id}/http-operations")
+
+    def cancel_operation(self, session_id: str, operation_id: str) -> HttpOperation:
+        """Leave one call; what the service has accepted is not undone."""
+        path = f"{ROOT}/{session_id}/http-operations/{quote(operation_id, safe='')}/cancel"
+        return cast(HttpOperation, self._transport.call("POST", path, repeatable=True))
 
     def list_requests(self, session_id: str) -> Iterator[ModelRequestItem]:
         """Newest first."""

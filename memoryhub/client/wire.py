@@ -188,6 +188,41 @@ class ToolOutcome(TypedDict):
     output: Any
 
 
+class HttpAttempt(TypedDict):
+    """One try of a call. `delay_seconds`: until the next one."""
+
+    number: int
+    started_at: str
+    finished_at: str
+    event: str
+    status: int | None
+    answer_bytes: int | None
+    address: str | None
+    delay_seconds: float | None
+
+
+class HttpOperation(TypedDict):
+    """A call of another service, without what was said. `code`: how it ended, None until it has."""
+
+    id: str
+    operation_id: str
+    model_request_id: str
+    tool_call_id: str | None
+    resource: str
+    kind: Literal["recall", "read", "write"]
+    tool: str | None
+    idempotent: bool
+    origin: str
+    state: Literal["ready", "sending", "waiting", "done"]
+    code: str | None
+    created_at: str
+    started_at: str | None
+    deadline_at: str | None
+    finished_at: str | None
+    cancelled_at: str | None
+    attempts: list[HttpAttempt]
+
+
 class Event(TypedDict):
     id: str
     number: int

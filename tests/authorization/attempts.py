@@ -31,6 +31,7 @@ ID_PARAMETERS = {
     "credential_id": ids.ENDPOINT_CREDENTIAL,
     "partition_id": ids.EXTERNAL_PARTITION,
     "record_id": ids.EXTERNAL_RECORD,
+    "item_id": ids.EXTERNAL_ITEM,
 }
 GHOSTS = {name: unused_id(prefix) for name, prefix in ID_PARAMETERS.items()}
 

@@ -23,7 +23,7 @@ from providers import (
 )
 from providers.bindings import parse_bindings
 from providers.endpoint_calls import Incoming
-from providers.models import ExternalPartition
+from providers.models import ExternalItem, ExternalPartition
 from providers.sessions import WantedSession
 from stores import exports, memories, memory_stores, totals
 from stores.attachments import WantedStore
@@ -57,11 +57,13 @@ class Plot:
     open_request_id: str = ""
     tool_call_id: str = ""
     service_session_id: str = ""
+    service_request_id: str = ""
     operation_id: str = ""
     endpoint_id: str = ""
     credential_id: str = ""
     partition_id: str = ""
     record_id: str = ""
+    item_id: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -87,6 +89,7 @@ class Plot:
             "credential_id": self.credential_id,
             "partition_id": self.partition_id,
             "record_id": self.record_id,
+            "item_id": self.item_id,
         }
 
     @property
@@ -121,6 +124,7 @@ class Plot:
             self.credential_id,
             self.partition_id,
             self.record_id,
+            self.item_id,
         ]
         return [text.encode() for text in shown]
 
@@ -316,6 +320,7 @@ def _add_operation(plot: Plot) -> None:
         waits=False,
         actor=plot.tenant.actor,
     ).request
+    plot.service_request_id = request.wire_id
     plot.operation_id = request.http_operations.get().wire_id
 
 
@@ -346,3 +351,5 @@ def _add_endpoint(plot: Plot) -> None:
     answer = endpoint_calls.answer_call(plot.endpoint_id, incoming)
     plot.record_id = json.loads(answer.body)["result"]["id"]
     plot.partition_id = ExternalPartition.objects.get(partition=plot.canary).wire_id
+    endpoint_calls.ingest(endpoint, plot.canary, [("user", plot.canary)])
+    plot.item_id = ExternalItem.objects.get(partition__partition=plot.canary).wire_id

@@ -192,6 +192,9 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "model_requests.select": lambda plot: Seed(
         {"use": [plot.resource_id]}, path={"request_id": plot.open_request_id}
     ),
+    "model_requests.cancel": lambda plot: Seed(
+        path={"session_id": plot.service_session_id, "request_id": plot.service_request_id}
+    ),
     "tool_calls.create": _tool_call,
     "tool_calls.get": NOTHING,
     "http_operations.list": lambda plot: Seed(path={"session_id": plot.service_session_id}),
@@ -212,6 +215,8 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "external_records.list": WHOLE_PAGE,
     "external_records.update": lambda plot: Seed({"text": "changed", "expected_revision": 1}),
     "external_records.delete": NOTHING,
+    "external_items.list": WHOLE_PAGE,
+    "external_items.delete": NOTHING,
     "redactions.create": lambda plot: Seed(
         {"contains": plot.canary, "environment": plot.environment.name, "heads": "delete"}
     ),

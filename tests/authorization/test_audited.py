@@ -61,6 +61,7 @@ AUDITED = {
     "bindings.revoke": AuditAction.BINDING_REVOKED,
     "tool_calls.create": AuditAction.MEMORY_UPDATED,  # what a model saved
     "http_operations.cancel": AuditAction.HTTP_OPERATION_CANCELLED,
+    "model_requests.cancel": AuditAction.HTTP_OPERATION_CANCELLED,
     "endpoints.create": AuditAction.ENDPOINT_CREATED,
     "endpoints.update": AuditAction.ENDPOINT_UPDATED,
     "endpoints.delete": AuditAction.ENDPOINT_DELETED,
@@ -71,6 +72,7 @@ AUDITED = {
     "external_partitions.delete": AuditAction.EXTERNAL_PARTITION_DELETED,
     "external_records.update": AuditAction.EXTERNAL_RECORD_UPDATED,
     "external_records.delete": AuditAction.EXTERNAL_RECORD_DELETED,
+    "external_items.delete": AuditAction.EXTERNAL_ITEM_DELETED,
 }
 # What is its own record, and writes no audit row.
 NOT_AUDITED = {

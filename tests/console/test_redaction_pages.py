@@ -9,12 +9,16 @@ import pytest
 from memoryhub.audit import AuditAction
 from memoryhub.digests import sha256_hex
 from memoryhub.models import AuditEvent
+from providers import declared
 from stores import memory_stores, redaction_runs, redactions
 from stores.models import Memory, MemoryVersion
 from stores.reasons import REASON_LENGTH_MAX
 from stores.redactions import CONTAINS_LENGTH_MAX
 from tests.console.site import Site, add_person, sign_in
 from tests.console.test_history_pages import text_of
+from tests.providers.desk import Desk
+from tests.providers.manifests import connection, http_resource
+from tests.providers.test_endpoint_wire import Host
 from tests.stores.shelf import Shelf
 from tests.stores.test_redactions import tables_that_hold
 from tests.world import Tenant
@@ -452,3 +456,49 @@ def test_the_list_is_of_one_environment_and_goes_on(owner: Site, shelf: Shelf, t
     production = sign_in(tenant.owner, tenant.project, "production")
     assert "Nothing is redacted here" in text_of(production.get("/redactions"))
     assert production.get("/redactions", page=following[1]).status_code == 400
+
+
+# --- beside versions ---
+
+
+def bind_elsewhere(tenant: Tenant) -> None:
+    """A session on a namespace of another service, which is not called."""
+    declared.declare_resource(
+        environment="development",
+        resource=http_resource(),
+        connection=connection(),
+        acknowledge_endpoint_change=False,
+        actor=tenant.actor,
+    )
+    Desk(tenant).open({"knowledge": {"scope": "namespace", "id": "tenant-17"}})
+
+
+@pytest.mark.parametrize("heads", ["refuse", "delete"])
+def test_a_text_that_only_hosts_keep_is_found_and_redacted(owner: Site, tenant: Tenant, heads: str) -> None:
+    host = Host(tenant)
+    host.remember(CANARY)
+    bind_elsewhere(tenant)
+    found = text_of(owner.post(find_url(None), {"sought-contains": CANARY}))
+    assert "No version holds it" in found and "1 record that hosts keep in endpoints holds it" in found
+    planned = plan(owner, None)
+    assert "What shall become of what hosts keep?" in text_of(planned)
+    assert "Other services may hold it" in text_of(planned)
+    assert "https://memory.example.com/memory" in text_of(planned)
+    done = text_of(carry_out(owner, None, planned, heads=heads))
+    if heads == "delete":
+        assert "1 record that hosts keep in endpoints was deleted" in done
+        assert tables_that_hold(CANARY) == []
+    else:
+        assert "1 record that hosts keep in endpoints still holds it" in done
+        assert "providers_externalrecord" in tables_that_hold(CANARY)
+    assert "Other services may hold it" in done
+
+
+def test_a_record_that_came_meanwhile_is_not_deleted_unseen(owner: Site, tenant: Tenant) -> None:
+    host = Host(tenant)
+    host.remember(CANARY)
+    planned = plan(owner, None)
+    host.remember(f"Again {CANARY}.")
+    answer = carry_out(owner, None, planned, heads="delete")
+    assert answer.status_code == 409
+    assert "providers_externalrecord" in tables_that_hold(CANARY)

@@ -32,6 +32,7 @@ AGAIN: dict[str, int] = {
     "endpoints.delete": 404,
     "external_partitions.delete": 404,
     "external_records.delete": 404,
+    "external_items.delete": 404,
 }
 
 

@@ -8,12 +8,12 @@ from django.db import connection
 from django.db.transaction import atomic
 
 from memoryhub import job_files, job_runs
+from memoryhub.erasure import Sought
 from memoryhub.errors import NotFound
 from memoryhub.models import Job, JobChunk
 from memoryhub.pagination import ListRequest
 from stores import exports, memory_stores, memory_versions, redactions
 from stores.models import MemoryVersion
-from stores.redactions import Sought
 from tests.jobs.desk import Desk, again, chunks_of, file_of
 
 CANARY = "canary-of-a-leaked-secret"

@@ -9,8 +9,8 @@ import pytest
 from memoryhub.columns import ClockTimestamp
 from providers import endpoint_calls
 from providers.declarations import parse_manifest
-from providers.models import EndpointOperation, ExternalItem, ExternalPartition, ExternalRecord
-from tests.providers.test_endpoint_wire import Host
+from providers.models import ExternalItem, ExternalRecord
+from tests.providers.test_endpoint_wire import Host, items, operations, partitions, records
 from tests.world import Caller, Tenant
 
 
@@ -72,8 +72,32 @@ def test_an_owner_sees_edits_and_takes_along_what_hosts_keep(call: Caller, host:
     assert call("DELETE", f"{inside}/records/{ids[1]}").status == 200
     assert host.recall().body["text"] == "The cat is Nori."
     assert call("DELETE", inside).status == 200
-    assert ExternalRecord.objects.count() == EndpointOperation.objects.count() == 0
+    assert records(host).count() == operations(host).count() == 0
     assert host.recall().body["text"] == ""
+
+
+def test_ingested_items_are_listed_in_pages_and_deleted_one_by_one(
+    call: Caller, host: Host, tenant: Tenant, url: str
+) -> None:
+    said = [("user", f"Hello {number}.") for number in range(3)]
+    endpoint_calls.ingest(host.endpoint, "p1", said)
+    endpoint_calls.ingest(host.endpoint, "p2", [("tool", "Elsewhere.")])
+    partitions = {one["partition"]: one["id"] for one in call("GET", f"{url}/partitions").body["data"]}
+    items = f"{url}/partitions/{partitions['p1']}/items"
+    reader = Caller(tenant.new_key("read"))
+    page = reader("GET", items, query={"limit": 2}).body
+    assert [one["text"] for one in page["data"]] == ["Hello 2.", "Hello 1."] and page["has_more"]
+    rest = reader("GET", items, query={"limit": 2, "page": page["next_page"]}).body
+    assert [one["text"] for one in rest["data"]] == ["Hello 0."] and not rest["has_more"]
+    assert rest["data"][0].keys() == {"id", "type", "role", "text", "created_at"}
+    item_id = rest["data"][0]["id"]
+    assert reader("DELETE", f"{items}/{item_id}").status == 403
+    foreign = f"{url}/partitions/{partitions['p2']}/items"
+    assert call("DELETE", f"{foreign}/{item_id}").status == 404
+    assert reader("GET", foreign, query={"page": page["next_page"]}).status == 400
+    assert call("DELETE", f"{items}/{item_id}").body == {"id": item_id, "type": "external_item_deleted"}
+    assert call("DELETE", f"{items}/{item_id}").status == 404
+    assert len(reader("GET", items).body["data"]) == 2
 
 
 def test_an_endpoint_goes_with_all_it_holds_when_its_name_is_given(
@@ -82,7 +106,7 @@ def test_an_endpoint_goes_with_all_it_holds_when_its_name_is_given(
     host.remember("First.")
     assert call("DELETE", url, query={"expected_name": "other"}).status == 400
     assert call("DELETE", url, query={"expected_name": "facts"}).status == 200
-    assert ExternalPartition.objects.count() == ExternalRecord.objects.count() == 0
+    assert partitions(host).count() == records(host).count() == 0
     assert host.recall().status == 401
 
 
@@ -95,20 +119,18 @@ def test_a_changed_endpoint_limits_its_recall(call: Caller, host: Host, url: str
 def test_records_and_answers_go_when_their_time_is_over(call: Caller, host: Host, url: str) -> None:
     host.remember("Old.", operationId="old")
     host.remember("New.")
-    old = ExternalRecord.objects.get(text="Old.")
+    old = records(host).get(text="Old.")
     month_ago = ClockTimestamp() - timedelta(days=31)
     ExternalRecord.objects.filter(id=old.id).update(changed_at=month_ago)
     ExternalItem.objects.create(
         project_id=old.project_id, partition_id=old.partition_id, role="user", text="Hello."
     )
-    ExternalItem.objects.update(created_at=month_ago)
+    items(host).update(created_at=month_ago)
     endpoint_calls.clear_expired()
-    assert ExternalRecord.objects.count() == 2, "without a retention everything is kept"
+    assert records(host).count() == 2, "without a retention everything is kept"
     call("PATCH", url, {"retention_days": 30})
-    EndpointOperation.objects.filter(operation_id="old").update(
-        created_at=ClockTimestamp() - timedelta(hours=25)
-    )
+    operations(host).filter(operation_id="old").update(created_at=ClockTimestamp() - timedelta(hours=25))
     endpoint_calls.clear_expired()
-    assert [record.text for record in ExternalRecord.objects.all()] == ["New."]
-    assert ExternalItem.objects.count() == 0
-    assert EndpointOperation.objects.count() == 1
+    assert [record.text for record in records(host).all()] == ["New."]
+    assert items(host).count() == 0
+    assert operations(host).count() == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.query import QuerySet
 from django.test import Client
 
 from providers import endpoints, external_partitions
@@ -67,6 +68,22 @@ class Host:
 
 def at(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def partitions(host: Host) -> QuerySet[ExternalPartition]:
+    return ExternalPartition.objects.filter(endpoint=host.endpoint)
+
+
+def records(host: Host) -> QuerySet[ExternalRecord]:
+    return ExternalRecord.objects.filter(partition__endpoint=host.endpoint)
+
+
+def items(host: Host) -> QuerySet[ExternalItem]:
+    return ExternalItem.objects.filter(partition__endpoint=host.endpoint)
+
+
+def operations(host: Host) -> QuerySet[EndpointOperation]:
+    return EndpointOperation.objects.filter(partition__endpoint=host.endpoint)
 
 
 @pytest.fixture
@@ -185,7 +202,7 @@ def test_a_recall_of_nothing_stores_nothing(host: Host) -> None:
     assert answer.status == 200
     assert (answer.body["text"], answer.body["sources"]) == ("", [])
     assert answer.body["cursor"].startswith("c1.")
-    assert ExternalPartition.objects.count() == 0
+    assert partitions(host).count() == 0
 
 
 def test_a_recall_gives_what_fits_best_first_and_whole(host: Host) -> None:
@@ -247,6 +264,23 @@ def test_a_partition_holds_so_many_records(host: Host, monkeypatch: pytest.Monke
     assert code(host.tool("remember", fact="Two.")) == (400, "partition_full")
 
 
+@pytest.mark.parametrize("letter", ["x", "\u65e5", '"', "\x01", "\U0001f600"])
+def test_no_answer_is_larger_than_a_host_may_read(host: Host, letter: str) -> None:
+    """In bytes as JSON writes them: one control character is six."""
+    endpoints.update_endpoint(host.id, changes={"bytes_max": 16_384}, actor=host.actor)
+    for number in range(22):
+        host.remember(f"cat {number} " + letter * 1_990)
+    recalled = host.recall("cat", maxBytes=16_384)
+    assert len(recalled.content) <= BODY_BYTES_MAX
+    assert 5 * 1_990 < len(recalled.body["text"].encode()) <= 16_384
+    found = host.tool("search", query="cat", limit=20)
+    assert found.status == 200 and len(found.content) <= BODY_BYTES_MAX
+    hits = found.body["result"]["hits"]
+    assert len(hits) >= 5 and all(hit["text"].endswith(letter) for hit in hits)
+    scores = [hit["score"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
 # --- cursors ---
 
 
@@ -278,14 +312,14 @@ def test_the_same_operation_gets_the_same_bytes(host: Host) -> None:
     host.tool("replace", id=record_id, fact="Changed.", cursor=host.recall().body["cursor"])
     again = host.tool("remember", fact="Once.", operationId="same")
     assert (again.status, again.content) == (first.status, first.content)
-    assert ExternalRecord.objects.count() == 1
+    assert records(host).count() == 1
 
 
 def test_access_and_deadline_are_no_part_of_an_operation(host: Host) -> None:
     request = host.request(tool="remember", arguments={"fact": "Once."})
     first = host.post(request)
     assert host.post(request | {"deadlineAt": at(5)}).content == first.content
-    assert ExternalRecord.objects.count() == 1
+    assert records(host).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -296,7 +330,7 @@ def test_another_operation_under_a_used_id_is_refused(host: Host, change: dict[s
     request = host.request(tool="remember", arguments={"fact": "Once."})
     host.post(request)
     assert code(host.post(request | change)) == (422, "operation_mismatch")
-    assert ExternalRecord.objects.count() == 1
+    assert records(host).count() == 1
 
 
 def test_a_refusal_of_a_tool_is_replayed(host: Host) -> None:
@@ -305,13 +339,13 @@ def test_a_refusal_of_a_tool_is_replayed(host: Host) -> None:
     first = host.post(request)
     assert code(first) == (404, "not_found")
     assert host.post(request).content == first.content
-    assert EndpointOperation.objects.count() == 1
+    assert operations(host).count() == 1
 
 
 def test_partitions_count_operations_apart(host: Host) -> None:
     for partition in ("p1", "p2"):
         host.remember("Once.", operationId="same", partition=partition)
-    assert ExternalRecord.objects.count() == 2
+    assert records(host).count() == 2
 
 
 def test_twenty_at_once_write_once(committed: Tenant) -> None:
@@ -358,7 +392,7 @@ def test_an_operation_that_outlasts_its_caller_is_said_to_be_under_way(committed
 
 def test_a_frozen_partition_is_read_and_not_written(host: Host) -> None:
     record_id = host.remember("First.", operationId="first")
-    partition = ExternalPartition.objects.get()
+    partition = partitions(host).get()
     external_partitions.freeze_partition(host.id, partition.wire_id, actor=host.actor)
     cursor = host.recall().body["cursor"]
     assert host.recall().body["text"] == "First."
@@ -372,7 +406,7 @@ def test_a_frozen_partition_is_read_and_not_written(host: Host) -> None:
 def test_an_owners_edit_is_a_conflict_for_who_recalled_before(host: Host) -> None:
     record_id = host.remember("First.")
     cursor = host.recall().body["cursor"]
-    partition = ExternalPartition.objects.get()
+    partition = partitions(host).get()
     external_partitions.update_record(
         host.id, partition.wire_id, record_id, text="Edited.", expected_revision=1, actor=host.actor
     )
@@ -384,10 +418,10 @@ def test_an_owners_edit_is_a_conflict_for_who_recalled_before(host: Host) -> Non
 def test_conversations_have_their_own_way_in(host: Host) -> None:
     token = endpoints.create_credential(host.id, name="i", scope="ingest", actor=host.actor).token
     path = "/partitions/p1/ingest"
-    items = {"items": [{"role": "user", "text": "My cat is called Miso."}]}
-    assert host.post(items, path=path, token=token).body == {"status": "accepted", "items": 1}
-    assert [item.text for item in ExternalItem.objects.all()] == ["My cat is called Miso."]
-    assert code(host.post(items, path=path)) == (401, "unauthorized")
+    said = {"items": [{"role": "user", "text": "My cat is called Miso."}]}
+    assert host.post(said, path=path, token=token).body == {"status": "accepted", "items": 1}
+    assert [item.text for item in items(host).all()] == ["My cat is called Miso."]
+    assert code(host.post(said, path=path)) == (401, "unauthorized")
     for wrong in (
         {},
         {"items": []},

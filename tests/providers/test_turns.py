@@ -6,8 +6,10 @@ import pytest
 
 from memoryhub import activity
 from memoryhub.models import ActivityDay
-from providers import turns
+from providers import sessions, turns
+from tests.providers import misbehaving
 from tests.providers.desk import Desk
+from tests.providers.services import Service
 
 
 def counts(desk: Desk) -> list[tuple[int, int]]:
@@ -35,6 +37,23 @@ def test_recalls_and_refused_calls_are_counted_once(desk: Desk, at_once: None) -
     desk.recall(session, "r3")
     turns.count_turns()
     assert counts(desk) == [(3, 2)]
+
+
+def test_what_a_service_answers_is_no_refusal_of_the_hub(service: Service, at_once: None) -> None:
+    turns.count_turns()
+    for answer in ({"status": "rejected"}, {"status": "conflict"}):
+        service.endpoint.script = [misbehaving.body({"result": answer})]
+        assert service.use("note").output == answer
+    turns.count_turns()
+    assert counts(service) == [(2, 0)]
+    service.endpoint.script = [misbehaving.error(409, "conflict")]
+    service.use("note")
+    session_id = service.open()
+    request_id = service.begin(session_id)
+    sessions.revoke_binding(session_id, "knowledge", actor=service.actor)
+    service.call(session_id, request_id, "memory_note", fact="x")
+    turns.count_turns()
+    assert counts(service) == [(4, 2)]
 
 
 def test_what_may_still_be_under_way_is_counted_later(desk: Desk) -> None:

@@ -190,6 +190,9 @@ def test_former_versions_are_erased_and_heads_are_left_and_named(
         "memory_versions_redacted": 2,
         "memories_deleted": 0,
         "memory_versions_left": 1,
+        "copies_blanked": 0,
+        "records_deleted": 0,
+        "records_left": 0,
     }
     assert (body["type"], body["dry_run"], body["complete"], body["next_page"]) == (
         "redaction", False, True, None,
