@@ -14,13 +14,21 @@ from memoryhub.embedded import EmbeddedPostgres, EmbeddedQueue
 from memoryhub.embedded.binaries import find_postgres_folder
 from tests.browsers import Browser
 from tests.live import LiveCaller
+from tests.providers.misbehaving import Endpoint
 from tests.up.hubs import ROOT, RunningHub, clean_environment
 
 
 class TalkativeHub(RunningHub):
     def __init__(self, folder: Path) -> None:
         data_dir = folder / "data"
-        super().__init__(data_dir, log=folder / "up.log", MEMORYHUB_LOG_LEVEL="DEBUG")
+        self.service = Endpoint()
+        listed = f"{self.service.origin}=127.0.0.0/8"
+        super().__init__(
+            data_dir,
+            log=folder / "up.log",
+            MEMORYHUB_LOG_LEVEL="DEBUG",
+            MEMORYHUB_EGRESS_PRIVATE_ORIGINS=listed,
+        )
         self.port = int(urlsplit(self.facts["url"]).port or 0)
         self.queue = redis.Redis.from_url(EmbeddedQueue(data_dir).url())
         self.callers: list[LiveCaller] = []
@@ -29,6 +37,7 @@ class TalkativeHub(RunningHub):
         self.process.kill()
         self.process.communicate(timeout=10)
         self.queue.close()
+        self.service.close()
         for caller in self.callers:
             caller.close()
 

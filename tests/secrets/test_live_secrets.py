@@ -11,6 +11,9 @@ from memoryhub.embedded.folder import SECRET_NAMES, read_secrets
 from memoryhub.settings import REQUEST_BODY_BYTES_MAX
 from tests.answers import Answer
 from tests.browsers import SESSION_COOKIE, Browser
+from tests.providers import misbehaving
+from tests.providers.manifests import tool
+from tests.providers.misbehaving import Exchange
 from tests.secrets.spellings import hits
 from tests.secrets.talkative import TalkativeHub
 from tests.up.hubs import run_command
@@ -19,6 +22,7 @@ PASSWORD, WRONG_PASSWORD, NEW_PASSWORD = "Zebra-first-word+1", "Zebra-wrong-word
 EMAIL = "guest@example.com"
 # Put on purpose into each place that is searched.
 SERVICE_TOKEN, LITERAL_TOKEN = "Zebra-service-word+4", "Zebra-literal-word+5"
+SENT_TOKEN = "Zebra-sent-word+6"
 PLANTED_NAME, PLANTED_STATEMENT, PLANTED_MESSAGE = "Kiwi-name+1", "Kiwi-statement+2", "Kiwi-message+3"
 
 
@@ -58,6 +62,8 @@ def day(talkative: TalkativeHub) -> Iterator[Day]:
         plant(whole)
         invitation = programs(whole)
         services(whole)
+        calls_of_a_service(whole)
+        calls_of_a_host(whole)
         people(whole, invitation)
         mistakes(whole, invitation)
     whole.places = {
@@ -155,6 +161,88 @@ def services(day: Day) -> None:
     sealed = run_command(day.hub.data_dir, "reseal_secrets", MEMORYHUB_LOG_LEVEL="DEBUG")
     assert sealed.returncode == 0, sealed.stderr
     day.answers.append((sealed.stdout + sealed.stderr).encode())
+
+
+def echo(exchange: Exchange) -> None:
+    """A service that says back what it was sent, in everything that it answers."""
+    said = f"You sent {exchange.headers['authorization']}."
+    answer = {"text": said, "sources": [{"id": said}], "cursor": said, "result": {said: [said]}}
+    exchange.send(misbehaving.answer(200, json.dumps(answer).encode(), X_Echo=said))
+
+
+def echo_error(exchange: Exchange) -> None:
+    said = exchange.headers["authorization"]
+    misbehaving.error(400, said, details={said: said}, X_Echo=said)(exchange)
+
+
+def calls_of_a_service(day: Day) -> None:
+    """It is called with a token and echoes it, in answers and in errors, and breaks off in the midst of it."""
+    call, service = day.hub.caller(), day.hub.service
+    token = day.keep("a token that was sent", SENT_TOKEN)
+    body = {"environment": "development", "name": "SENT", "value": token, "allowed_origins": [service.origin]}
+    assert day.note(call("PUT", "/v1/secrets", body)).status == 200
+    headers = {"Authorization": {"secret": "SENT", "prefix": "Bearer "}}
+    connection = {"id": "kb", "origin": service.origin, "methods": ["POST"], "headers": headers}
+    provider = {"kind": "http", "connection": "kb", "tools": [tool("note", idempotent=True)]}
+    resource = {"id": "knowledge", "description": "What is known.", "provider": provider}
+    declared = {"environment": "development", "resource": resource, "connection": connection}
+    assert day.note(call("POST", "/v1/memory_resources", declared)).status in (200, 201)
+    bound = {"knowledge": {"scope": "namespace", "id": "t", "access": "read-write"}}
+    session = day.note(call("POST", "/v1/sessions", {"environment": "development", "memory": bound})).body
+    url = f"/v1/sessions/{session['id']}"
+    service.always = echo
+    recalled = day.note(call("POST", f"{url}/model-requests", {"client_request_id": "r1"}))
+    assert recalled.body["memory"]["knowledge"]["text"] == "You sent [redacted]."
+    request = f"{url}/model-requests/{recalled.body['id']}"
+    day.note(call("PUT", f"{request}/selection", {"use": ["knowledge"]}))
+
+    def use(number: int) -> Answer:
+        arguments = {"fact": f"Fact {number}."}
+        called = {"call_id": f"c{number}", "name": "memory_note", "arguments": arguments}
+        return day.note(call("POST", f"{request}/tool-calls", called))
+
+    use(1)
+    service.always = echo_error
+    assert use(2).body["output"]["error"]["code"] == "[redacted]"
+    day.note(call("POST", f"{url}/model-requests", {"client_request_id": "r2"}))
+    service.always = misbehaving.raw(b"HTTP/1.1 200 OK\r\nX: " + token.encode())
+    use(3)
+    for path in (url, f"{url}/events", f"{url}/model-requests", f"{url}/http-operations", request):
+        assert day.note(call("GET", path)).status == 200
+    assert len(service.exchanges) >= 6
+    assert all(one.headers["authorization"] == f"Bearer {token}" for one in service.exchanges)
+
+
+def calls_of_a_host(day: Day) -> None:
+    """The credential of an endpoint is used rightly, wrongly, and where it does not belong."""
+    call = day.hub.caller()
+    made = call("POST", "/v1/endpoints", {"name": "facts", "environment": "development"}).body
+    url = f"/v1/endpoints/{made['id']}"
+    issued = call("POST", f"{url}/credentials", {"name": "host"}).body
+    token = issued["token"]
+    day.keep("a credential of an endpoint", token.rpartition("_")[2])
+    recall = {
+        "version": 1,
+        "operation": "recall",
+        "operationId": "op",
+        "partition": "p1",
+        "access": "read",
+        "deadlineAt": "2126-01-01T00:00:00Z",
+        "input": {"text": "Hello."},
+        "maxBytes": 100,
+    }
+    for bearer, status in ((token, 200), (token + "x", 401), (token[:-1], 401)):
+        answer = call(
+            "POST", f"/oc-memory/{made['id']}", recall, headers={"Authorization": f"Bearer {bearer}"}
+        )
+        assert day.note(answer).status == status
+    wrong = {"Authorization": f"Bearer {token}"}
+    day.note(call("GET", "/v1/memory_stores", headers=wrong))
+    day.note(call("POST", f"/oc-memory/{token}", recall, headers=wrong))
+    day.note(call("POST", f"/oc-memory/{made['id']}", raw=b"{" + token.encode(), headers=wrong))
+    day.note(call("GET", f"{url}/credentials"))
+    day.note(call("POST", f"{url}/credentials/{issued['id']}/revoke"))
+    day.note(call("POST", f"/oc-memory/{made['id']}", recall, headers=wrong))
 
 
 def people(day: Day, invitation: str) -> None:
