@@ -139,9 +139,8 @@ def settle_request(session: Session, request: ModelRequest) -> None:
     if request.state != RECALLING or _is_asking(request):
         return
     try:
-        with atomic():
-            _require_open(session, request)
-            _keep(session, request)
+        _require_open(session, request)
+        _keep(session, request)  # nothing is written before all is recalled
     except RecallFailed as error:
         request.state, request.input_text, request.cause = RECALL_FAILED, None, error.facts
         request.save(update_fields=["state", "input_text", "cause"])
