@@ -123,12 +123,12 @@ def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt |
 
 
 def _lock(operation_id: UUID) -> HttpOperation | None:
-    """The operation with its session, both held; None when it is gone, or held by another run at this moment."""
+    """The operation with its session, both held; None when it is gone. Waits: a beat holds the row for a moment."""
     session_id = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True).first()
     if session_id is None:
         return None
     session = find_row(Session.objects.select_for_update(no_key=True).filter(id=session_id))
-    held = HttpOperation.objects.select_for_update(skip_locked=True, of=("self",)).filter(id=operation_id)
+    held = HttpOperation.objects.select_for_update(of=("self",)).filter(id=operation_id)
     operation = find_row(
         held.select_related("model_request", "tool_call", "binding__resource", "binding__namespace")
     )
