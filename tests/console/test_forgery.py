@@ -91,5 +91,6 @@ def test_the_api_takes_no_session(ground: Ground) -> None:
                 answer = client.generic(
                     method, filled, "{}", "application/json", headers={"X-CSRFToken": own}
                 )
-                assert answer.status_code == 401, (method, url)
+                refused = {401} if url.startswith("/v1/") or method == "POST" else {401, 405}
+                assert answer.status_code in refused, (method, url)
     assert snapshot_everything() == before
