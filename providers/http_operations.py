@@ -121,12 +121,14 @@ def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt |
     return _start_attempt(operation, pinned, claim, ends_at)
 
 
-def _lock(operation_id: UUID) -> HttpOperation | None:
+def _lock(operation_id: UUID, session_id: UUID | None = None) -> HttpOperation | None:
     """The operation with its session, both held, and the copies of the environment; None when it is gone.
 
     It waits for the row: to pass over one that a beat holds for a moment would lose what came of an attempt.
     """
-    session_id = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True).first()
+    if session_id is None:
+        of_operation = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True)
+        session_id = find_row(of_operation)
     if session_id is None:
         return None
     session = find_row(Session.objects.select_for_update(no_key=True).filter(id=session_id))
@@ -265,7 +267,7 @@ def _observe(attempt: _Attempt, reply: Reply) -> _Observed:
 @atomic
 def _conclude(attempt: _Attempt, observed: _Observed) -> float | None:
     """The seconds until the next attempt, None at the end. A run that has lost its row writes nothing."""
-    operation = _lock(attempt.operation.id)
+    operation = _lock(attempt.operation.id, attempt.operation.session_id)
     mine = (SENDING, attempt.operation.claim, attempt.operation.attempt)
     if operation is None or (operation.state, operation.claim, operation.attempt) != mine:
         return None
