@@ -2,6 +2,18 @@
 
 from django.apps import AppConfig
 
+# Pages of the room of resources by the names of their URLs, which do not begin with that of the room.
+DECLARING = frozenset(
+    {
+        "declare-resource",
+        "try-memory",
+        "deployments",
+        "create-deployment",
+        "deployment",
+        "promote-deployment",
+    }
+)
+
 
 class ProvidersConfig(AppConfig):
     name = "providers"
@@ -27,6 +39,6 @@ class ProvidersConfig(AppConfig):
         for prefix, find in SUBJECTS.items():
             register_subjects(prefix, find)
         panel = Panel("providers/panel.html", read_panel)
-        register_room(Room("Resources", "resources", "memory_resources.list", panel=panel))
+        register_room(Room("Resources", "resources", "memory_resources.list", panel=panel, also=DECLARING))
         register_room(Room("Sessions", "sessions", "sessions.list"))
         register_room(Room("Secrets", "secrets", "secrets.list", group="administration"))
