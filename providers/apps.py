@@ -11,6 +11,7 @@ DECLARING = frozenset(
         "create-deployment",
         "deployment",
         "promote-deployment",
+        "call",
     }
 )
 
@@ -23,12 +24,13 @@ class ProvidersConfig(AppConfig):
         from memoryhub.deletions import register_remote
         from memoryhub.erasure import register_copies
         from memoryhub.integrity import register_invariants
-        from memoryhub.rooms import Panel, Room, register_room
+        from memoryhub.rooms import Panel, Room, register_needs, register_room
         from memoryhub.subjects import register_subjects
         from providers.copies import erase_copies
         from providers.holdings import read_panel
         from providers.integrity import INVARIANTS
         from providers.remote import list_remote
+        from providers.service_overviews import list_failing
         from providers.subjects import SUBJECTS
         from providers.turns import count_turns
 
@@ -41,4 +43,6 @@ class ProvidersConfig(AppConfig):
         panel = Panel("providers/panel.html", read_panel)
         register_room(Room("Resources", "resources", "memory_resources.list", panel=panel, also=DECLARING))
         register_room(Room("Sessions", "sessions", "sessions.list"))
+        register_room(Room("Endpoints", "endpoints", "endpoints.list"))
+        register_needs("http_operations.list", list_failing)
         register_room(Room("Secrets", "secrets", "secrets.list", group="administration"))
