@@ -25,7 +25,10 @@ COUNT_MINUTES_MAX = 10
 CLEAR_HOURS_MAX = 3
 WAIT_MINUTES_MAX = 10
 NEARLY_FULL = 0.9
-CELERY_QUEUE = "celery"
+CELERY_QUEUE, SERVICES_QUEUE = (
+    "celery",
+    "providers",
+)  # the latter: of calls of other services, with workers of its own
 _NEWEST_MIGRATIONS = """
 SELECT string_agg(app || ' ' || name, ', ' ORDER BY app)
   FROM (SELECT app, max(name) AS name FROM django_migrations WHERE app IN ('memoryhub', 'stores', 'providers') GROUP BY app) AS newest
@@ -48,9 +51,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """`messages`: that wait for a worker, of the whole hub."""
+    """`messages`, `calls`: that wait for a worker, of the whole hub; `calls` of other services."""
 
     messages: int
+    calls: int
     version: str
 
 
@@ -113,10 +117,11 @@ def _read_queue() -> Queue | None:
         ) as client:
             facts: dict[str, Any] = client.info("server")
             messages: int = client.llen(CELERY_QUEUE)
+            calls: int = client.llen(SERVICES_QUEUE)
     except redis.RedisError:
         return None
     name = "Valkey" if "valkey_version" in facts else "Redis"
-    return Queue(messages, f"{name} {facts.get('valkey_version') or facts['redis_version']}")
+    return Queue(messages, calls, f"{name} {facts.get('valkey_version') or facts['redis_version']}")
 
 
 def _read_jobs(actor: Actor) -> Waiting:

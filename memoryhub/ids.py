@@ -53,6 +53,11 @@ def new_id() -> UUID:
     return UUID(int=(milliseconds << 80) | (0x7 << 76) | (fraction << 64) | (0b10 << 62) | random_bits)
 
 
+def first_id(seconds: float) -> UUID:
+    """No id that was made from this moment on comes before it. `seconds`: of Unix time."""
+    return UUID(int=int(seconds * 1_000) << 80)
+
+
 def to_wire(prefix: str, key: UUID) -> str:
     return f"{prefix}_{key.hex}"
 

@@ -378,6 +378,7 @@ class Secret(models.Model):
     allowed_origins = ArrayField(models.TextField())
     created_at = models.DateTimeField(db_default=ClockTimestamp())
     changed_at = models.DateTimeField(db_default=ClockTimestamp())
+    last_used_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

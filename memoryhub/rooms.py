@@ -24,7 +24,8 @@ class Panel:
 class Room:
     """`url_name` takes a project and an environment. `operation`: who may not do it does not see the room.
 
-    `group`: what agents remember, or who may do what and how the hub fares.
+    `group`: what agents remember, or who may do what and how the hub fares. `also`: the names of its pages whose URLs do
+    not begin with that of the room.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Room:
     operation: str
     group: Literal["memory", "administration"] = "memory"
     panel: Panel | None = None
+    also: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

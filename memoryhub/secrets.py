@@ -4,7 +4,7 @@ Source: contract of document and HTTP memory, section 2.5. A secret of an agent 
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
+from django.utils import timezone
 
 from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
@@ -25,6 +26,7 @@ from memoryhub.rows import find_row
 
 VALUE_BYTES_MAX = 4_096
 ORIGINS_MAX = 32
+LAST_USED_GRAIN = timedelta(minutes=1)
 
 
 def visible_secrets(actor: Actor) -> QuerySet[Secret]:
@@ -145,13 +147,23 @@ def delete_secret(secret_id: str, *, actor: Actor) -> str:
 def find_value(environment_id: UUID, *, agent_id: str, name: str, origin: str) -> str | None:
     """The value for a call to an origin; None when there is no such secret or it is not for that origin.
 
-    Read at the time of the call, so a changed value reaches sessions that have begun. Raises: CannotOpen.
+    Read at the time of the call, so a changed value reaches sessions that have begun; the use is noted. Raises: CannotOpen.
     """
     held = Secret.objects.filter(environment_id=environment_id, name=name, agent_id__in=["", agent_id])
     secret = held.order_by("-agent_id").first()
     if secret is None or origin not in secret.allowed_origins:
         return None
-    return open_value(secret)
+    value = open_value(secret)
+    _note_use(secret)
+    return value
+
+
+def _note_use(secret: Secret) -> None:
+    """A write a minute at most. One whose row another transaction holds is left: that one has just noted it, or writes it anew."""
+    now = timezone.now()
+    if secret.last_used_at is None or now - secret.last_used_at > LAST_USED_GRAIN:
+        free = Secret.objects.select_for_update(skip_locked=True, no_key=True).filter(id=secret.id)
+        Secret.objects.filter(id__in=free.values("id")).update(last_used_at=now)
 
 
 def open_value(secret: Secret) -> str:

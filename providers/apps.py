@@ -2,6 +2,19 @@
 
 from django.apps import AppConfig
 
+# Pages of the room of resources by the names of their URLs, which do not begin with that of the room.
+DECLARING = frozenset(
+    {
+        "declare-resource",
+        "try-memory",
+        "deployments",
+        "create-deployment",
+        "deployment",
+        "promote-deployment",
+        "call",
+    }
+)
+
 
 class ProvidersConfig(AppConfig):
     name = "providers"
@@ -11,12 +24,13 @@ class ProvidersConfig(AppConfig):
         from memoryhub.deletions import register_remote
         from memoryhub.erasure import register_copies, register_texts
         from memoryhub.integrity import register_invariants
-        from memoryhub.rooms import Panel, Room, register_room
+        from memoryhub.rooms import Panel, Room, register_needs, register_room
         from memoryhub.subjects import register_subjects
         from providers.copies import erase_copies
         from providers.holdings import read_panel
         from providers.integrity import INVARIANTS
         from providers.remote import list_remote
+        from providers.service_overviews import list_failing
         from providers.subjects import SUBJECTS
         from providers.texts import erase_text
         from providers.turns import count_turns
@@ -29,6 +43,8 @@ class ProvidersConfig(AppConfig):
         for prefix, find in SUBJECTS.items():
             register_subjects(prefix, find)
         panel = Panel("providers/panel.html", read_panel)
-        register_room(Room("Resources", "resources", "memory_resources.list", panel=panel))
+        register_room(Room("Resources", "resources", "memory_resources.list", panel=panel, also=DECLARING))
         register_room(Room("Sessions", "sessions", "sessions.list"))
+        register_room(Room("Endpoints", "endpoints", "endpoints.list"))
+        register_needs("http_operations.list", list_failing)
         register_room(Room("Secrets", "secrets", "secrets.list", group="administration"))

@@ -6,8 +6,11 @@ An id of a resource or a document may be any word, so no other page stands where
 from django.urls import path
 
 from providers import (
+    calls_console,
     deployments_console,
     documents_console,
+    endpoints_console,
+    partitions_console,
     resources_console,
     secrets_console,
     sessions_console,
@@ -17,12 +20,20 @@ from providers import (
 _RESOURCE = "resources/<str:resource_id>"
 _DOCUMENT = f"{_RESOURCE}/documents/<str:document_id>"
 _SESSION = "sessions/<str:session_id>"
+_ENDPOINT = "endpoints/<str:endpoint_id>"
+_CREDENTIAL = f"{_ENDPOINT}/credentials/<str:credential_id>"
+_PARTITION = f"{_ENDPOINT}/partitions/<str:partition_id>"
+_RECORD = f"{_PARTITION}/records/<str:record_id>"
 
 urlpatterns = [
     path("resources", resources_console.resources, name="resources"),
     path("declare", resources_console.declare_resource, name="declare-resource"),
     path(_RESOURCE, resources_console.resource, name="resource"),
     path(f"{_RESOURCE}/declaration", resources_console.change_resource, name="change-resource"),
+    path(f"{_RESOURCE}/calls", calls_console.resource_calls, name="resource-calls"),
+    path(f"{_RESOURCE}/try", calls_console.try_service, name="try-service"),
+    path("calls/<str:operation_id>", calls_console.call, name="call"),
+    path("calls/<str:operation_id>/cancel", calls_console.cancel_call, name="cancel-call"),
     path(f"{_RESOURCE}/export", resources_console.export_documents, name="export-documents"),
     path(f"{_RESOURCE}/new-document", documents_console.create_document, name="create-document"),
     path(_DOCUMENT, documents_console.document, name="document"),
@@ -55,5 +66,24 @@ urlpatterns = [
         sessions_console.revoke_binding,
         name="revoke-binding",
     ),
+    path(f"{_SESSION}/calls", calls_console.session_calls, name="session-calls"),
+    path("endpoints", endpoints_console.endpoints, name="endpoints"),
+    path("endpoints/new", endpoints_console.create_endpoint, name="create-endpoint"),
+    path(_ENDPOINT, endpoints_console.endpoint, name="endpoint"),
+    path(f"{_ENDPOINT}/settings", endpoints_console.endpoint_settings, name="endpoint-settings"),
+    path(f"{_ENDPOINT}/delete", endpoints_console.delete_endpoint, name="delete-endpoint"),
+    path(f"{_ENDPOINT}/credentials", endpoints_console.credentials, name="credentials"),
+    path(f"{_ENDPOINT}/credentials/new", endpoints_console.create_credential, name="create-credential"),
+    path(f"{_CREDENTIAL}/rotate", endpoints_console.rotate_credential, name="rotate-credential"),
+    path(f"{_CREDENTIAL}/revoke", endpoints_console.revoke_credential, name="revoke-credential"),
+    path(f"{_ENDPOINT}/partitions", partitions_console.partitions, name="partitions"),
+    path(_PARTITION, partitions_console.partition, name="partition"),
+    path(f"{_PARTITION}/conversations", partitions_console.items, name="items"),
+    path(f"{_PARTITION}/freeze", partitions_console.freeze_partition, name="freeze-partition"),
+    path(f"{_PARTITION}/unfreeze", partitions_console.unfreeze_partition, name="unfreeze-partition"),
+    path(f"{_PARTITION}/export", partitions_console.export_partition, name="export-partition"),
+    path(f"{_PARTITION}/delete", partitions_console.delete_partition, name="delete-partition"),
+    path(_RECORD, partitions_console.record, name="record"),
+    path(f"{_RECORD}/delete", partitions_console.delete_record, name="delete-record"),
     path("stores/<str:store_id>/sessions", sessions_console.store_sessions, name="store-sessions"),
 ]

@@ -1,11 +1,14 @@
 """The verbs of endpoints: make one, its credentials, its limits, its end. Source: contract, section 13."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Max, Q
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
@@ -66,6 +69,24 @@ def list_endpoints(page: ListRequest, *, environment: str | None, actor: Actor) 
     return cut_page(
         list(endpoints.order_by("-id")[: page.limit + 1]), page, lambda endpoint: [endpoint.id.hex]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointUse:
+    """`live`: its credentials that are not revoked. `last_used_at`: of all of them, None when it was never called."""
+
+    endpoint: Endpoint
+    live: int = 0
+    last_used_at: datetime | None = None
+
+
+def describe_use(endpoints: Sequence[Endpoint]) -> list[EndpointUse]:
+    """One query, however many there are."""
+    held = EndpointCredential.objects.filter(endpoint_id__in=[one.id for one in endpoints])
+    live = Count("id", filter=Q(revoked_at=None))
+    rows = held.values_list("endpoint_id").annotate(live=live, used=Max("last_used_at"))
+    uses = {endpoint_id: (count, used) for endpoint_id, count, used in rows}
+    return [EndpointUse(one, *uses.get(one.id, (0, None))) for one in endpoints]
 
 
 @atomic(durable=True)
@@ -134,9 +155,16 @@ def delete_endpoint(endpoint_id: str, *, expected_name: str, actor: Actor) -> st
 
 
 @atomic(durable=True)
-def create_credential(endpoint_id: str, *, name: str, scope: str, actor: Actor) -> IssuedCredential:
-    """Several may be live at once, so that one can be replaced without a gap. Raises: NotFound, InvalidRequest."""
+def create_credential(
+    endpoint_id: str, *, name: str, scope: str, credential_id: UUID | None = None, actor: Actor
+) -> IssuedCredential:
+    """Several may be live at once, so that one can be replaced without a gap.
+
+    `credential_id`: the id promised to a form. Raises: NotFound, InvalidRequest; Conflict when the id was used.
+    """
     endpoint = lock_endpoint(endpoint_id, actor)
+    if credential_id is not None and EndpointCredential.objects.filter(id=credential_id).exists():
+        raise Conflict("This form has made its credential already.", error_code="already_issued")
     live = EndpointCredential.objects.filter(endpoint=endpoint, revoked_at=None)
     if live.count() >= ENDPOINT_CREDENTIALS_MAX:
         raise InvalidRequest(
@@ -145,6 +173,7 @@ def create_credential(endpoint_id: str, *, name: str, scope: str, actor: Actor) 
         )
     secret = new_token()
     credential = EndpointCredential.objects.create(
+        id=credential_id or ids.new_id(),
         project_id=endpoint.project_id,
         endpoint=endpoint,
         name=name,
@@ -170,6 +199,11 @@ def list_credentials(endpoint_id: str, page: ListRequest, *, actor: Actor) -> Pa
     if position is not None:
         held = held.filter(id__lt=UUID(hex=position[0]))
     return cut_page(list(held.order_by("-id")[: page.limit + 1]), page, lambda one: [one.id.hex])
+
+
+def get_credential(endpoint_id: str, credential_id: str, *, actor: Actor) -> EndpointCredential:
+    """Raises: NotFound."""
+    return find_credential(get_endpoint(endpoint_id, actor=actor), credential_id)
 
 
 def find_credential(endpoint: Endpoint, credential_id: str) -> EndpointCredential:

@@ -3,6 +3,7 @@
 Source: contract, section 13.7. Order of locks: endpoint, partition.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,11 @@ class PartitionDetails:
     partition: ExternalPartition
     records: int
     characters: int
+
+
+def describe_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> PartitionDetails:
+    """Raises: NotFound."""
+    return _describe([get_partition(endpoint_id, partition_id, actor=actor)])[0]
 
 
 def get_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> ExternalPartition:
@@ -125,6 +131,17 @@ def list_records(
     return cut_page(rows, page, lambda record: [record.id.hex])
 
 
+def list_items(endpoint_id: str, partition_id: str, page: ListRequest, *, actor: Actor) -> Page[ExternalItem]:
+    """What hosts ingested of conversations, newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    partition = get_partition(endpoint_id, partition_id, actor=actor)
+    return cut_newest(ExternalItem.objects.filter(partition_id=partition.id), page)
+
+
+def get_record(endpoint_id: str, partition_id: str, record_id: str, *, actor: Actor) -> ExternalRecord:
+    """Raises: NotFound."""
+    return find_record(get_partition(endpoint_id, partition_id, actor=actor), record_id)
+
+
 def find_record(partition: ExternalPartition, record_id: str) -> ExternalRecord:
     """Raises: NotFound."""
     key = ids.from_wire(ids.EXTERNAL_RECORD, record_id)
@@ -151,18 +168,31 @@ def update_record(
     if record.text == text:
         return record
     if record.revision != expected_revision:
-        raise Conflict("The record was changed since it was read.", error_code="record_changed")
+        raise _changed()
     write_text(partition, record, text)
     record.refresh_from_db(fields=["changed_at"])
     _record(AuditAction.EXTERNAL_RECORD_UPDATED, endpoint, record.wire_id, actor, parent_id=partition.wire_id)
     return record
 
 
+def _changed() -> Conflict:
+    return Conflict("The record was changed since it was read.", error_code="record_changed")
+
+
 @atomic(durable=True)
-def delete_record(endpoint_id: str, partition_id: str, record_id: str, *, actor: Actor) -> str:
-    """Raises: NotFound."""
+def delete_record(
+    endpoint_id: str,
+    partition_id: str,
+    record_id: str,
+    *,
+    expected_revision: int | None = None,
+    actor: Actor,
+) -> str:
+    """`expected_revision` None: whatever it says. Raises: NotFound; Conflict (`record_changed`)."""
     endpoint, partition = _lock(endpoint_id, partition_id, actor)
     record = find_record(partition, record_id)
+    if expected_revision is not None and record.revision != expected_revision:
+        raise _changed()
     wire_id = record.wire_id
     remove_records(partition, [record.id])
     _record(AuditAction.EXTERNAL_RECORD_DELETED, endpoint, wire_id, actor, parent_id=partition.wire_id)
@@ -208,12 +238,14 @@ def _record(
     )
 
 
-def export_partition(
-    endpoint_id: str, partition_id: str, *, actor: Actor
-) -> tuple[str, Iterator[dict[str, Any]]]:
-    """(the partition's name, one object for each record, oldest first). Raises: NotFound."""
+def export_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> tuple[str, Iterator[bytes]]:
+    """(the partition's name, a line of JSON for each record, oldest first). Raises: NotFound."""
     partition = get_partition(endpoint_id, partition_id, actor=actor)
-    return partition.partition, map(record_facts, _read_records(partition))
+    return partition.partition, (_line(record) for record in _read_records(partition))
+
+
+def _line(record: ExternalRecord) -> bytes:
+    return json.dumps(record_facts(record), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _read_records(partition: ExternalPartition) -> Iterator[ExternalRecord]:

@@ -68,6 +68,7 @@ def _operation(
     connection = manifest.connections[http_provider(manifest, binding).connection]
     return HttpOperation(
         project_id=session.project_id,
+        environment_id=session.environment_id,
         session=session,
         model_request=request,
         binding=binding,

@@ -269,6 +269,7 @@ class HttpOperation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
+    environment = models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
     session = models.ForeignKey(
         Session, models.DO_NOTHING, db_constraint=False, related_name="http_operations"
     )
@@ -307,6 +308,7 @@ class HttpOperation(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "-id"], name="httpoperation_session"),
+            models.Index(fields=["environment", "resource_id", "-id"], name="httpoperation_resource"),
             models.Index(fields=["model_request"], name="httpoperation_request"),
             models.Index(
                 fields=["state", "id"], condition=~models.Q(state="done"), name="httpoperation_unfinished"

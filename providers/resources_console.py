@@ -12,12 +12,14 @@ from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import Conflict, InvalidRequest
 from memoryhub.pages import PageRequest, form_status, go_to, list_request, page
-from memoryhub.pagination import Page
+from memoryhub.pagination import ListRequest, Page
 from memoryhub.problems import status_of
 from memoryhub.strict_json import json_text
-from providers import declared, document_exports, documents, holdings, namespaces
+from providers import declared, document_exports, documents, holdings, namespaces, service_overviews
 from providers.holdings import Holding
+from providers.models import Resource
 from providers.resource_forms import DOCUMENT, ResourceForm
+from providers.waterfalls import draw_together
 
 DECLARE_EXAMPLE = """curl {url}/v1/memory_resources \\
   -H "Authorization: Bearer $MEMORYHUB_KEY" -H "Content-Type: application/json" \\
@@ -38,22 +40,27 @@ def resources(request: PageRequest, *, actor: Actor) -> HttpResponse:
 @page("memory_resources.get")
 @require_safe
 def resource(request: PageRequest, resource_id: str, *, actor: Actor) -> HttpResponse:
-    """With its documents, or its namespaces."""
+    """With its documents, or how its service does."""
     holding = holdings.get_holding(resource_id, actor=actor)
-    facts = {
+    shown = holding.resource
+    facts: dict[str, Any] = {
         "holding": holding,
-        "resource": holding.resource,
-        "declaration": declared.declaration_of(holding.resource),
-        "declaring": declared.list_declaring(holding.resource),
+        "resource": shown,
+        "declaration": declared.declaration_of(shown),
+        "declaring": declared.list_declaring(shown),
         "example": DECLARE_EXAMPLE.partition(" \\")[0].format(url=settings.BASE_URL),
     }
-    return render(request, "providers/resource.html", facts | _contents(request, holding, actor))
+    wanted = list_request(request, "console.documents", {"resource": shown.wire_id})
+    if shown.kind == DOCUMENT:
+        facts |= _documents(request, holding, wanted, actor)
+    else:
+        facts |= _service(shown, wanted)
+        connection = facts["declaration"].get("connection", {})
+        facts["sent"] = service_overviews.list_sent_secrets(shown, connection, facts["declaring"])
+    return render(request, "providers/resource.html", facts)
 
 
-def _contents(request: PageRequest, holding: Holding, actor: Actor) -> dict[str, Any]:
-    wanted = list_request(request, "console.documents", {"resource": holding.resource.wire_id})
-    if holding.resource.kind != DOCUMENT:
-        return {"namespaces": namespaces.list_namespaces(holding.resource, wanted)}
+def _documents(request: PageRequest, holding: Holding, wanted: ListRequest, actor: Actor) -> dict[str, Any]:
     resource_id, place = holding.resource.resource_id, request.place
     shown = documents.list_documents(None, resource_id, wanted, actor=actor)
     writers = (one.memory.head.created_by_id for one in shown.rows)
@@ -66,6 +73,17 @@ def _contents(request: PageRequest, holding: Holding, actor: Actor) -> dict[str,
             environment=place.environment.name,
             resource=resource_id,
         ),
+    }
+
+
+def _service(resource: Resource, wanted: ListRequest) -> dict[str, Any]:
+    """How the service does, and its newest calls."""
+    return {
+        "namespaces": namespaces.list_namespaces(resource, wanted),
+        "figures": service_overviews.read_figures(resource),
+        "figures_hours": service_overviews.FIGURES_HOURS,
+        "calls": draw_together(service_overviews.newest_calls(resource)),
+        "calls_shown": service_overviews.CALLS_SHOWN,
     }
 
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from memoryhub import ids, secrets
-from memoryhub.clock import to_wire
+from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.fields import Pattern, StrictSerializer, Text
 from memoryhub.models import Secret as SecretRow
 from memoryhub.shapes import PageQuery
@@ -60,6 +60,7 @@ class SecretShape(serializers.Serializer[Any]):
     allowed_origins = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
 
 
 def secret_wire(secret: SecretRow) -> dict[str, Any]:
@@ -72,4 +73,5 @@ def secret_wire(secret: SecretRow) -> dict[str, Any]:
         "allowed_origins": secret.allowed_origins,
         "created_at": to_wire(secret.created_at),
         "changed_at": to_wire(secret.changed_at),
+        "last_used_at": optional_to_wire(secret.last_used_at),
     }

@@ -13,9 +13,10 @@ from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import InvalidRequest, NotFound
 from memoryhub.pages import PageRequest, go_to, list_request, page
-from providers import inspections, session_overviews
+from providers import inspections, service_overviews, session_overviews
 from providers import sessions as verbs
 from providers.session_overviews import SessionFilters
+from providers.waterfalls import draw_together
 from stores import memory_stores
 from stores.attachments import system_context
 
@@ -127,6 +128,7 @@ def model_request(request: PageRequest, session_id: str, request_id: str, *, act
         "model_request": inspected.request,
         "projections": [(one, len(one.text.encode())) for one in inspected.projections],
         "tools": [(one, one.input_schema) for one in inspected.tools],
+        "service_calls": draw_together(service_overviews.list_request_calls(inspected.request)),
     }
     return render(request, "providers/model_request.html", facts)
 

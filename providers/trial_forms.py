@@ -8,12 +8,44 @@ from django import forms
 
 from memoryhub import ids
 from providers.bindings import WantedBinding
+from providers.limits import NAMESPACE_ID_LENGTH_MAX
 from providers.sessions import WantedSession
 from providers.trials import Choice
 from stores.attachments import WantedStore
 
 INPUT_LENGTH_MAX = 65_536
 _BIND, _WRITES = "bind-", "writes-"
+
+
+class ServiceTrialForm(forms.Form):
+    """A recall of a service, for one namespace."""
+
+    input = forms.CharField(
+        label="Input",
+        help_text="What a user would ask. It is sent to the service as it stands here.",
+        strip=False,
+        max_length=INPUT_LENGTH_MAX,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Type what a user would ask."},
+    )
+    namespace = forms.RegexField(
+        r"^[A-Za-z0-9_-]{1,128}\Z",
+        label="Namespace",
+        help_text="Whose memory is asked for: 1 to 128 letters, digits, _ and -. One that was never bound is made by this.",
+        max_length=NAMESPACE_ID_LENGTH_MAX,
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "list": "namespaces",
+            }
+        ),
+        error_messages={
+            "required": "Name the namespace.",
+            "invalid": "A namespace is 1 to 128 letters, digits, _ and -.",
+        },
+    )
 
 
 class TrialForm(forms.Form):

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.transaction import atomic
 
+from memoryhub import ids
 from providers.models import TurnMark
 
 SETTLED_SECONDS = 120  # longer than any transaction may take, so that no row comes up behind the mark
@@ -38,7 +39,7 @@ SELECT count(*) FROM turns
 
 def count_turns() -> int:
     """Count what began since, and SETTLED_SECONDS ago; the number of recalls and refusals found."""
-    return _count_until(UUID(int=int((time.time() - SETTLED_SECONDS) * 1000) << 80))
+    return _count_until(ids.first_id(time.time() - SETTLED_SECONDS))
 
 
 @atomic

@@ -34,6 +34,9 @@ JOB = ENVIRONMENT + "/work/{job_id}"
 RESOURCE = ENVIRONMENT + "/resources/{resource_id}"
 DOCUMENT = RESOURCE + "/documents/{document_id}"
 SESSION = ENVIRONMENT + "/sessions/{session_id}"
+CALL = ENVIRONMENT + "/calls/{operation_id}"
+ENDPOINT = ENVIRONMENT + "/endpoints/{endpoint_id}"
+PARTITION = ENDPOINT + "/partitions/{partition_id}"
 CONSOLE_ROUTES = {
     "/",
     "/start",
@@ -135,6 +138,29 @@ CONSOLE_ROUTES = {
     f"{SESSION}/delete",
     SESSION + "/bindings/{resource_id}/revoke",
     f"{STORE}/sessions",
+    f"{RESOURCE}/calls",
+    f"{RESOURCE}/try",
+    f"{SESSION}/calls",
+    CALL,
+    f"{CALL}/cancel",
+    f"{ENVIRONMENT}/endpoints",
+    f"{ENVIRONMENT}/endpoints/new",
+    ENDPOINT,
+    f"{ENDPOINT}/settings",
+    f"{ENDPOINT}/delete",
+    f"{ENDPOINT}/credentials",
+    f"{ENDPOINT}/credentials/new",
+    ENDPOINT + "/credentials/{credential_id}/rotate",
+    ENDPOINT + "/credentials/{credential_id}/revoke",
+    f"{ENDPOINT}/partitions",
+    PARTITION,
+    f"{PARTITION}/conversations",
+    f"{PARTITION}/freeze",
+    f"{PARTITION}/unfreeze",
+    f"{PARTITION}/export",
+    f"{PARTITION}/delete",
+    PARTITION + "/records/{record_id}",
+    PARTITION + "/records/{record_id}/delete",
 }
 
 
@@ -217,6 +243,11 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
             secret_id="secret_any",
             session_id="sesn_any",
             request_id="mrq_any",
+            operation_id="httpop_any",
+            endpoint_id="endpoint_any",
+            credential_id="epcred_any",
+            partition_id="expart_any",
+            record_id="exrec_any",
         )
     )
     assert answer.status_code in (302, 405), answer.status_code

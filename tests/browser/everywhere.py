@@ -41,7 +41,14 @@ ALL_OF = {
     "deployment": ["deployment_id"],
     "session": ["session_id"],
     "model-request": ["request_id"],
+    "call": ["operation_id"],
+    "resource-calls": ["resource_id"],
+    "try-service": ["resource_id"],
+    "rotate-credential": ["credential_id"],
+    "session-calls": ["session_id"],
 }
+# The same page for another thing whose parameters belong together: {parameter: what the example calls it}.
+TOGETHER = {"model-request": {"session_id": "calling session_id", "request_id": "calling request_id"}}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
@@ -114,6 +121,11 @@ def _paths(name: str, route: str, example: Example) -> Iterator[str]:
     for parameter in ALL_OF.get(name, []):
         others = _values(name, parameter, example)[1:]
         paths += [_fill(route, first | {parameter: other}) for other in others]
+    if name in TOGETHER:
+        together = {
+            parameter: _values(name, known, example)[0] for parameter, known in TOGETHER[name].items()
+        }
+        paths.append(_fill(route, first | together))
     if name == "docs-page":
         paths = [_fill(route, {"name": page}) for page in docs_pages()]
     asked = [f"{paths[0]}?{_complete(query, example)}" for query in QUERIES.get(name, [])]

@@ -12,6 +12,7 @@ from providers import declared, deployments, documents, model_requests, sessions
 from providers.bindings import parse_bindings
 from providers.sessions import WantedSession
 from stores.attachments import WantedStore
+from tests.browser.example_services import call_services, keep_for_hosts
 
 ENVIRONMENT = "production"
 PLAYBOOK, CUSTOMERS, KNOWLEDGE = "playbook", "customers", "knowledge"
@@ -27,6 +28,7 @@ RETURNS = """# Returns
 - 30 days, unused, with the packing list.
 - Engines go back to the maker, never to us.
 """
+KNOWN = "Brandt Marine runs two Volvo D4 engines.\nTheir yard is closed in January."
 type Add = Callable[..., None]
 
 
@@ -37,6 +39,8 @@ def remember_in_sessions(known: dict[str, list[str]], maya: Actor, tomas: Actor,
     add(0.5, _talk, known, tomas)
     add(0.3, _freeze, maya)
     add(0.28, _talk_briefly, known, tomas)
+    add(0.2, call_services, known, f"triage@{ENVIRONMENT}", KNOWLEDGE, KNOWN, tomas)
+    add(0.1, keep_for_hosts, known, ENVIRONMENT, "Facts for the web shop", "The yard closes at 18:00.", maya)
 
 
 def _freeze(actor: Actor) -> None:

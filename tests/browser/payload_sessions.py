@@ -9,6 +9,7 @@ from providers.bindings import parse_bindings
 from providers.sessions import WantedSession
 from stores.attachments import WantedStore
 from tests.browser.example import ENVIRONMENT
+from tests.browser.example_services import call_services, keep_for_hosts
 from tests.browser.example_sessions import keep_secret
 
 DOCUMENT = "support"
@@ -28,12 +29,14 @@ def converse(known: dict[str, list[str]], tag: str, pack: str, text: str, actor:
         ENVIRONMENT, resource, DOCUMENT, title=pack, text=text, summary=pack, agent_writes=True, actor=actor
     )
     known |= {
-        "resource_id": [resource],
+        "resource_id": [resource, f"facts{tag}"],
         "document_id": [DOCUMENT],
         "deployment_id": [_deploy(tag, pack, actor)],
         "secret_id": [keep_secret(actor, agent_id=f"triage{tag}")],
     }
     _talk(known, resource, pack, actor)
+    call_services(known, f"triage{tag}@{ENVIRONMENT}", f"facts{tag}", text, actor, code=pack)
+    keep_for_hosts(known, ENVIRONMENT, pack[:60], text, actor)
 
 
 def _deploy(tag: str, pack: str, actor: Actor) -> str:
@@ -50,7 +53,9 @@ def _deploy(tag: str, pack: str, actor: Actor) -> str:
         "connections": [{"id": "crm", "origin": "https://memory.example.com", "methods": ["POST"]}],
         "memory": [{"id": f"facts{tag}", "description": pack, "provider": provider}],
     }
-    return deployments.create_deployment(agent_id=f"triage{tag}", manifest=manifest, actor=actor).wire_id
+    made = deployments.create_deployment(agent_id=f"triage{tag}", manifest=manifest, actor=actor).wire_id
+    deployments.promote_deployment(made, environment=ENVIRONMENT, acknowledged_endpoints=[], actor=actor)
+    return made
 
 
 def _talk(known: dict[str, list[str]], resource: str, pack: str, actor: Actor) -> None:

@@ -10,14 +10,25 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memoryhub import sessions
+from memoryhub import ids, sessions
 from memoryhub.accounts import member_actor
 from memoryhub.actors import Actor
 from memoryhub.digests import sha256_hex
 from memoryhub.models import Membership, Session
 from memoryhub.session_events import append_event
 from providers import documents
-from providers.models import Binding, ModelRequest, Projection
+from providers.models import (
+    Binding,
+    Endpoint,
+    EndpointCredential,
+    ExternalItem,
+    ExternalPartition,
+    ExternalRecord,
+    HttpAttempt,
+    HttpOperation,
+    ModelRequest,
+    Projection,
+)
 from stores import memories
 from stores.models import Memory, MemoryVersion
 from tests.browser.everywhere import Address, list_addresses
@@ -75,6 +86,8 @@ def grow(example: Example, memories_count: int, versions_count: int) -> None:
     MemoryVersion.objects.bulk_create(versions)
     memories.update_memory(shelf.store_id, memory.wire_id, content="# Acme Boatyard, at last\n", actor=actor)
     grow_sessions(example, actor, versions_count)
+    grow_calls(example, versions_count)
+    grow_endpoint(example, versions_count)
     for number in range(min(versions_count, DOCUMENTS_MAX)):
         documents.create_document(
             "production", example.ids["resource_id"][0], f"team-{number}", title=f"Team {number}", text="Friday",
@@ -118,6 +131,46 @@ def grow_sessions(example: Example, actor: Actor, count: int) -> None:
     )  # fmt: skip
     for number in range(count):
         append_event(session, "user.message", {"number": number})
+
+
+def grow_calls(example: Example, count: int) -> None:
+    """Calls of a service in one session and its first request, each with an attempt."""
+    session_id = ids.from_wire(ids.SESSION, example.ids["calling session_id"][0])
+    one = HttpOperation.objects.get(session_id=session_id, code="ok")
+    fields = {name: getattr(one, name) for name in (field.attname for field in one._meta.concrete_fields)}
+    added = HttpOperation.objects.bulk_create(
+        HttpOperation(**fields | {"id": ids.new_id(), "operation_id": f"{one.operation_id} {number}"})
+        for number in range(count)
+    )
+    HttpAttempt.objects.bulk_create(
+        HttpAttempt(
+            project_id=one.project_id, operation=call, number=1, started_at=one.started_at, event="busy", status=503
+        )
+        for call in added
+    )  # fmt: skip
+
+
+def grow_endpoint(example: Example, count: int) -> None:
+    """Endpoints, and of the first: credentials, partitions, and what stands in one."""
+    partition = ExternalPartition.objects.get(project=example.project)
+    endpoint, of = partition.endpoint, {"project_id": example.project.id}
+    names = [f"copy {number}" for number in range(count)]
+    Endpoint.objects.bulk_create(
+        Endpoint(**of, environment_id=endpoint.environment_id, name=name, created_by_type="user", created_by_id="")
+        for name in names
+    )  # fmt: skip
+    EndpointCredential.objects.bulk_create(
+        EndpointCredential(**of, endpoint=endpoint, name=name, scope="memory", token_sha256=bytes(32)) for name in names
+    )  # fmt: skip
+    ExternalPartition.objects.bulk_create(
+        ExternalPartition(**of, endpoint=endpoint, partition=name) for name in names
+    )
+    ExternalRecord.objects.bulk_create(
+        ExternalRecord(**of, partition=partition, text=name, revision=1) for name in names
+    )
+    ExternalItem.objects.bulk_create(
+        ExternalItem(**of, partition=partition, role="user", text=name) for name in names
+    )
 
 
 def _copy(version: MemoryVersion, content: str) -> MemoryVersion:

@@ -77,11 +77,11 @@ def test_what_is_wrong_with_a_declaration_stands_beside_its_field(
 
 def test_http_memory_says_that_it_sends_the_input(owner: Site) -> None:
     shown = text(owner.get("/declare"))
-    assert "A recall sends the text of the current input" in shown
+    assert "Each recall sends the text of the current input" in shown
     answer = owner.post("/declare", service())
     assert answer["Location"] == f"{owner.base}/resources/knowledge"
     shown = text(owner.get("/resources/knowledge"))
-    assert "A recall will send the text of the current input" in shown
+    assert "Each recall sends the text of the current input" in shown
     assert "https://memory.example.com" in shown
     assert "No namespace yet" in shown
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from django.test import Client
 
 from memoryhub import audit, quotas, workers
@@ -42,6 +43,19 @@ def test_a_hub_that_is_well_says_so_and_shows_what_runs(well: Tenant, owner: Sit
     for app in ("memoryhub", "stores", "providers"):
         newest = max(file.stem for file in (ROOT / app / "migrations").glob("0*.py"))
         assert newest in page, app
+
+
+def test_calls_of_services_that_wait_are_counted(well: Tenant, owner: Site, settings: Any) -> None:
+    """Other tests may add some meanwhile; nothing here takes one."""
+
+    def count() -> int:
+        return int(shown(owner).partition("<dt>Calls of services waiting</dt><dd>")[2].partition("<")[0])
+
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        before, name = count(), f"message {well.project.wire_id}"
+        client.lpush("providers", name)
+        assert count() > before
+        client.lrem("providers", 1, name)
 
 
 def ago(**span: float) -> Any:

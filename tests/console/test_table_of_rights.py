@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import parse_qsl, urldefrag, urljoin, urlsplit
 
 import pytest
 from django.urls import Resolver404, resolve
@@ -98,7 +98,7 @@ def read(answer: Any, url: str) -> Found:
     found = Found()
     if answer["Content-Type"].startswith("text/html"):
         found.feed(answer.content.decode())
-    found.links = [urljoin(url, link) for link in found.links]
+    found.links = [urldefrag(urljoin(url, link)).url for link in found.links]  # a place on a page is no page
     found.forms = [(method, urljoin(url, action) if action else url) for method, action in found.forms]
     return found
 

@@ -12,6 +12,7 @@ from tests.console.site import sign_in
 from tests.world import Tenant
 
 _CRUMBS = re.compile(r'<nav class="breadcrumbs"[^>]*>(.*?)</nav>', re.DOTALL)
+_NAVIGATION = re.compile(r'<nav class="side"[^>]*>(.*?)</nav>', re.DOTALL)
 _CRUMB = re.compile(r"<li[^>]*>(.*?)</li>", re.DOTALL)
 _LINK = re.compile(r'<a href="([^"]+)"')
 _CANCEL = re.compile(r'<a class="button quiet" href="([^"]+)"')
@@ -39,6 +40,16 @@ def pages_of_the_environment(example: Example, client: Client) -> dict[Address, 
                 found[address] = answer.content.decode()
     assert len(found) > 20
     return found
+
+
+def test_the_navigation_marks_where_every_page_stands(example: Example) -> None:
+    client = Client()
+    client.force_login(example.owner)
+    marks = {
+        address.name: _NAVIGATION.findall(shown)[0].partition("</details>")[2].count("aria-current=")
+        for address, shown in pages_of_the_environment(example, client).items()
+    }
+    assert {name: count for name, count in marks.items() if count != 1} == {}
 
 
 def test_breadcrumbs_and_cancels_lead_to_pages_above(example: Example) -> None:

@@ -2,14 +2,18 @@
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.transaction import atomic
 
 from memoryhub.errors import RecallFailed
+from memoryhub.models import Secret
 from providers import model_requests
 from tests.providers import misbehaving
-from tests.providers.services import SECRET, Service
+from tests.providers.services import SECRET, Service, in_thread
 
 
 def test_a_secret_for_another_origin_is_not_sent(service: Service) -> None:
@@ -26,6 +30,37 @@ def test_a_changed_secret_reaches_a_session_that_has_begun(service: Service) -> 
     service.put_secret("tok-new")
     service.recall(session_id, "r2")
     assert service.endpoint.exchanges[1].headers["authorization"] == "Bearer tok-new"
+
+
+def test_a_use_is_noted_once_a_minute(service: Service) -> None:
+    session_id = service.open()
+    held = Secret.objects.filter(project_id=service.actor.project_id)
+    assert held.get().last_used_at is None
+    service.recall(session_id)
+    first = held.get().last_used_at
+    assert first is not None
+    service.recall(session_id, "r2")
+    assert held.get().last_used_at == first, "no write for each call"
+    held.update(last_used_at=first - timedelta(seconds=61))
+    service.recall(session_id, "r3")
+    assert held.get().last_used_at > first
+
+
+def test_a_use_is_noted_only_of_what_is_sent(service: Service) -> None:
+    service.put_secret(origins=["https://elsewhere.example"])
+    with pytest.raises(RecallFailed):
+        service.recall(service.open())
+    assert Secret.objects.get(project_id=service.actor.project_id).last_used_at is None
+
+
+def test_who_replaces_a_secret_holds_up_no_call(service: Service) -> None:
+    """The use is left unnoted then: a call never waits for a person."""
+    session_id = service.open()
+    with ThreadPoolExecutor(1) as pool, atomic():
+        Secret.objects.select_for_update().get(project_id=service.actor.project_id)
+        recalled = pool.submit(in_thread, lambda: service.recall(session_id))
+        assert recalled.result(timeout=5).projections[0].text == "Known."
+    assert Secret.objects.get(project_id=service.actor.project_id).last_used_at is None
 
 
 def test_a_secret_that_is_echoed_is_shown_nowhere(
