@@ -199,12 +199,6 @@ def delete_record(
     return wire_id
 
 
-def list_items(endpoint_id: str, partition_id: str, page: ListRequest, *, actor: Actor) -> Page[ExternalItem]:
-    """What was ingested and waits for extraction, newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
-    partition = get_partition(endpoint_id, partition_id, actor=actor)
-    return cut_newest(ExternalItem.objects.filter(partition_id=partition.id), page)
-
-
 def find_item(partition: ExternalPartition, item_id: str) -> ExternalItem:
     """Raises: NotFound."""
     key = ids.from_wire(ids.EXTERNAL_ITEM, item_id)

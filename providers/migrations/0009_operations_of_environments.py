@@ -17,7 +17,7 @@ def _environment(**options: bool) -> models.ForeignKey:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("providers", "0007_endpoint_guards"), ("memoryhub", "0010_http_memory")]
+    dependencies = [("providers", "0008_erased_answers"), ("memoryhub", "0010_http_memory")]
     operations = [
         migrations.AddField("httpoperation", "environment", _environment(null=True)),
         migrations.RunSQL(
