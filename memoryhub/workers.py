@@ -1,6 +1,5 @@
 """The workers that run: each says so every few seconds, so that a page can tell whether anybody works."""
 
-import os
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from memoryhub import __version__
 from memoryhub.columns import ClockTimestamp
+from memoryhub.environ import read_text
 from memoryhub.models import Sweep, Worker
 from memoryhub.parts import READY_FILE
 from memoryhub.progress import stopping
@@ -23,7 +23,7 @@ FORGOTTEN_HOURS = 24
 
 def begin(name: str) -> None:
     """Tell who started the worker that it takes jobs, and beat in a thread until it ends."""
-    if ready_file := os.environ.get(READY_FILE):
+    if ready_file := read_text(READY_FILE):
         Path(ready_file).touch()
     threading.Thread(target=_beat, args=[name], name="worker beat", daemon=True).start()
 

@@ -232,6 +232,7 @@ OPENS_SOCKETS = {
     "providers/flights.py": "runs the loop in which egress calls, and opens nothing itself",
     "providers/egress.py": "calls the endpoints that declarations name, and nothing else does",
     "tools/bench/clients.py": "calls the hub it measures",
+    "tools/bench/recalls.py": "is the endpoint of the recalls that it measures",
 }
 
 

@@ -13,7 +13,7 @@ from tools.bench.figures import goals, table
 from tools.bench.floor import Statement
 from tools.bench.hub import started_hub, started_postgres
 from tools.bench.measure import measure_all
-from tools.bench.services import measure_recalls, started_endpoint, started_worker
+from tools.bench.recalls import measure_recalls, started_endpoint, started_worker
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """The hub's own share of a recall is what the endpoint's time leaves of the whole."""
 
-from tools.bench.services import Recalls
+from tools.bench.recalls import Recalls
 
 
 def test_the_own_share_is_the_whole_without_the_endpoint() -> None:
