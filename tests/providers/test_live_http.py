@@ -14,6 +14,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from memoryhub import secrets
+from memoryhub.client import Hub, HubRefused
 from memoryhub.private_origins import parse_private_origins
 from providers import declared, endpoints
 from providers.models import ExternalRecord, HttpOperation
@@ -176,6 +177,26 @@ def test_who_prefers_not_to_wait_does_not(parts: Parts) -> None:
     wait_until(lambda: call("GET", begun.headers["location"]).body["state"] == "done")
     done = call("POST", f"{url}/tool-calls", body)
     assert (done.status, done.body["output"]) == (200, {"status": "stored"})
+
+
+def test_the_client_lists_and_cancels_calls(parts: Parts) -> None:
+    service = Service(make_tenant(), parts.endpoint)
+    session_id = service.open()
+    await_recall(parts.hub.caller(service.tenant.key), session_id, "first")
+    parts.endpoint.exchanges.clear()
+    parts.endpoint.always = misbehaving.hang
+    with Hub(parts.hub.url, service.tenant.key) as hub, ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(hub.sessions.open_request, session_id, "r1")
+        wait_until(lambda: len(parts.endpoint.exchanges) == 1)
+        operation = next(iter(hub.sessions.list_operations(session_id)))
+        assert (operation["state"], operation["kind"], operation["attempts"]) == ("sending", "recall", [])
+        cancelled = hub.sessions.cancel_request(session_id, operation["model_request_id"])
+        assert cancelled["id"] == operation["model_request_id"]
+        with pytest.raises(HubRefused) as refused:
+            opened.result(8)
+        assert refused.value.status == 502
+        again = hub.sessions.cancel_operation(session_id, operation["id"])
+        assert (again["state"], again["code"]) == ("done", "cancelled")
 
 
 def test_calls_of_a_service_that_hangs_do_not_delay_documents(parts: Parts) -> None:
