@@ -22,7 +22,6 @@ Exit codes, each with one sentence on standard error that says what to do:
   78  a setting is missing or wrong
 """
 
-import errno
 import json
 import os
 import signal
@@ -31,7 +30,6 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
@@ -47,8 +45,9 @@ from memoryhub.embedded import (
     processes,
 )
 from memoryhub.embedded.folder import make_folder, write_private
-from memoryhub.environ import read_integer, read_text
+from memoryhub.environ import read_text
 from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
+from memoryhub.listening import ask_ready, open_port
 from memoryhub.parts import READY_FILE, Part, Program, Watch, rotate_log
 
 MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
@@ -115,7 +114,7 @@ def run_hub(options: Namespace) -> NoReturn:
     with data_version.claim_folder(data_dir):
         _end_leftovers(data_dir)
         ensure_secrets(data_dir)
-        with _open_port(options.port) as listener:
+        with open_port(options.port) as listener:
             hub = Hub(data_dir, _read_settings(data_dir, listener), listener)
             try:
                 facts = hub.start(with_access=options.json)
@@ -131,33 +130,6 @@ def _end_leftovers(data_dir: Path) -> None:
     """Parts of a hub that was killed on this folder, which we hold alone now."""
     pids = [pid for pid in processes.list_processes() if processes.started_with(pid, MARK, str(data_dir))]
     processes.end_processes(pids, (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
-
-
-def _open_port(named: int | None) -> socket.socket:
-    """The port, ours from here on; it is listened on when the web server starts. Raises: UpError."""
-    host = read_text("MEMORYHUB_BIND_HOST") or "127.0.0.1"
-    port = read_integer("PORT", 8000, minimum=1, maximum=65_535) if named is None else named
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise _port_error(error, host, port) from error
-    return listener
-
-
-def _port_error(error: OSError | OverflowError, host: str, port: int) -> UpError:
-    number = getattr(error, "errno", None)
-    if number == errno.EADDRINUSE:
-        return UpError(Exit.PORT_TAKEN, f"Port {port} is taken: choose another one with PORT=8001 ./hub up.")
-    if number in (errno.EACCES, errno.EPERM):
-        return UpError(
-            Exit.PORT_TAKEN, f"Port {port} is for root alone: choose another one with PORT=8000 ./hub up."
-        )
-    return UpError(
-        Exit.SETTING, f"{host}, port {port}, cannot be served on: set MEMORYHUB_BIND_HOST and PORT."
-    )
 
 
 def _read_settings(data_dir: Path, listener: socket.socket) -> ModuleType:
@@ -322,7 +294,7 @@ class Hub:
 
         def is_settled() -> bool:
             nonlocal answer
-            answer = self._ask_ready()
+            answer = ask_ready(self.listener, host=host_of(self.settings.BASE_URL))
             return answer == "ready" or self._web_ended()
 
         processes.wait_until(is_settled, READY_SECONDS_MAX, step_seconds=0.02)
@@ -345,21 +317,6 @@ class Hub:
 
     def _web_ended(self) -> bool:
         return any(watch.name == "the web server" and watch.part.pid() is None for watch in self.watches)
-
-    def _ask_ready(self) -> str:
-        """`ready`, or why it is not."""
-        host, port = self.listener.getsockname()[:2]
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        connection = HTTPConnection(host, port, timeout=2)
-        try:
-            connection.request("GET", "/readyz", headers={"Host": host_of(self.settings.BASE_URL)})
-            answer = connection.getresponse()
-            body = answer.read(500).decode(errors="replace")
-            return "ready" if answer.status == 200 else f"/readyz says {answer.status}: {body.strip()}"
-        except (OSError, HTTPException) as error:
-            return f"nobody answers ({type(error).__name__})"
-        finally:
-            connection.close()
 
 
 class SaidError(UpError):

@@ -129,7 +129,8 @@ def _lock(operation_id: UUID, session_id: UUID | None = None) -> HttpOperation |
     if session_id is None:
         of_operation = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True)
         session_id = find_row(of_operation)
-    session = find_row(Session.objects.select_for_update(no_key=True).filter(id=session_id))
+    held_session = Session.objects.select_for_update(no_key=True)
+    session = None if session_id is None else find_row(held_session.filter(id=session_id))
     if session is None:
         return None
     erasure.hold_copies(session.environment_id)

@@ -209,7 +209,7 @@ def test_calls_of_a_service_that_hangs_do_not_delay_documents(parts: Parts) -> N
 
     def measure(name: str) -> list[float]:
         seconds = []
-        for number in range(100):
+        for number in range(50):
             started = time.perf_counter()
             assert recall(call, documents, f"{name}-{number}").status == 201
             seconds.append(time.perf_counter() - started)
@@ -230,9 +230,9 @@ def test_calls_of_a_service_that_hangs_do_not_delay_documents(parts: Parts) -> N
         assert not any(one.done() for one in waiting), "they ended before all was measured"
         outcomes = [one.result() for one in waiting]
     assert {one.status for one in outcomes} <= {502, 202}  # nobody waits longer than twelve seconds
-    figures = {name: (median(one), one[98]) for name, one in (("idle", idle), ("busy", busy))}
+    figures = {name: (median(one), one[-1]) for name, one in (("idle", idle), ("busy", busy))}
     print(json.dumps({name: [round(1000 * value, 1) for value in pair] for name, pair in figures.items()}))
-    assert busy[98] <= max(2 * idle[98], 0.1), figures
+    assert busy[-1] <= max(2 * idle[-1], 0.1), figures
 
 
 def test_a_write_whose_worker_is_killed_is_uncertain_and_not_sent_again(parts: Parts) -> None:
