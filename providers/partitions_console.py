@@ -43,7 +43,7 @@ def partition(request: PageRequest, endpoint_id: str, partition_id: str, *, acto
     return render(request, "providers/partition.html", facts | {"records": records})
 
 
-@page("external_records.list")
+@page("external_items.list")
 @require_safe
 def items(request: PageRequest, endpoint_id: str, partition_id: str, *, actor: Actor) -> HttpResponse:
     """What hosts ingested of conversations."""
