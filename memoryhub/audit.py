@@ -85,6 +85,16 @@ class AuditAction(StrEnum):
     EXTERNAL_PARTITION_DELETED = "external_partition.deleted"
     EXTERNAL_RECORD_UPDATED = "external_record.updated"
     EXTERNAL_RECORD_DELETED = "external_record.deleted"
+    SPACE_CREATED = "space.created"
+    SPACE_COMMITTED = "space.committed"
+    SPACE_PURGED = "space.purged"
+    AUTHORITY_CREATED = "authority.created"
+    AUTHORITY_DELETED = "authority.deleted"
+    AGENT_REMEMBERED = "authority.remembered"
+    NOMINATION_ARRIVED = "nomination.arrived"
+    HOST_CALL_SUBMITTED = "host_call.submitted"
+    HOST_CALL_WITHDRAWN = "host_call.withdrawn"
+    HOST_CALL_FINISHED = "host_call.finished"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ EXTERNAL_PARTITION = "expart"
 EXTERNAL_RECORD = "exrec"
 SERVICE_ACCOUNT = "svac"
 REQUEST = "req"
+SPACE = "space"
+AUTHORITY = "authority"
+HOST_CALL = "hostcall"
 
 _HEX32 = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()

@@ -100,6 +100,7 @@ INSTALLED_APPS = [
     "memoryhub",
     "stores",
     "providers",
+    "authority",
 ]
 MIDDLEWARE = [
     "memoryhub.middleware.RequestMiddleware",
