@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from authority import space_history, spaces
 from authority.bindings import ProfileKind
-from authority.graph import Change, Head, HeadReference, Put, Record, Tombstone, make_record
+from authority.graph import Change, Head, HeadReference, Put, Record, Tombstone
 from authority.models import Space
 from authority.operations import Operation
 from authority.ports import Commit
@@ -24,10 +24,6 @@ def new_space(tenant: Tenant, kind: ProfileKind = "canonical", name: str = "") -
         environment=tenant.development.wire_id,
         actor=tenant.actor,
     )
-
-
-def entity(key: str, name: Any = "Name", *dependencies: str) -> Record:
-    return make_record(key, "entity", {"name": name}, sorted(dependencies))
 
 
 def ask(head: Head | HeadReference, *changes: Change, operation_id: str = "", **options: Any) -> Commit:

@@ -169,7 +169,7 @@ def test_the_size_of_a_snapshot_is_counted_without_writing_it() -> None:
 
 def test_the_pure_modules_need_no_django() -> None:
     program = (
-        "import sys, authority.nominations, authority.receipts;"
+        "import sys, authority.nominations, authority.receipts, authority.local;"
         "sys.exit(any(name.split('.')[0] in ('django', 'celery', 'rest_framework') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -26,7 +26,8 @@ from authority.ports import Commit
 from authority.snapshots import parse_closure, read_snapshot
 from memoryhub.errors import Conflict, HubError, NotFound
 from memoryhub.models import AuditEvent
-from tests.authority.desk import ask, entity, new_space, snapshot, write
+from tests.authority.desk import ask, new_space, snapshot, write
+from tests.authority.doubles import entity
 from tests.authority.test_known_digests import ADA, BASE, FACT, KNOWN, RENAMED
 from tests.world import Tenant
 
