@@ -4,6 +4,7 @@ Locks: a commit takes the space row FOR NO KEY UPDATE, so that commits follow on
 takes it FOR UPDATE, so that no reader meets a half-emptied space.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -170,10 +171,10 @@ def head_reference(sequence: int, operation_sha256: str | None) -> HeadReference
 
 
 class CanonicalSpace:
-    """What host methods may do with a reviewed memory."""
+    """What host methods may do with a reviewed memory. `fence` raises where the turn was lost, before a commit writes."""
 
-    def __init__(self, space: Space) -> None:
-        self._key = space.id
+    def __init__(self, space: Space, *, fence: Callable[[], None] = lambda: None) -> None:
+        self._key, self._fence = space.id, fence
         self.binding = space_history.binding_of(space)
 
     def head(self) -> Any:
@@ -191,6 +192,7 @@ class CanonicalSpace:
     def commit(self, commit: Commit) -> Any:
         changes = check_commit(commit)
         with atomic(durable=True):
+            self._fence()
             operation, _ = commit_operation(lock_space(self._key), commit, changes)
         return parse(operation.text)
 

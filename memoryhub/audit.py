@@ -130,6 +130,21 @@ def record(
     that was revoked meanwhile, so that nothing commits after the revoking answer.
     """
     hold_credential(actor)
+    record_accepted(
+        action, subject_id, environment_id=environment_id, parent_id=parent_id, details=details, actor=actor
+    )
+
+
+def record_accepted(
+    action: AuditAction,
+    subject_id: str,
+    *,
+    environment_id: UUID | None,
+    parent_id: str | None = None,
+    details: dict[str, Any] | None = None,
+    actor: Actor,
+) -> None:
+    """The same of the outcome of what was accepted before: by now the credential that asked may be gone."""
     AuditEvent.objects.create(
         project_id=actor.project_id,
         environment_id=environment_id,
