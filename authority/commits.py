@@ -49,7 +49,7 @@ def commit_operation(space: Space, commit: Commit, changes: tuple[Change, ...]) 
         return known, False
     if commit.expected != space.head.reference:
         raise ConflictError("The expected head does not match the current space head.")
-    current, sizes = _read_current(space)
+    current, sizes = read_current(space)
     after = apply_changes(current, changes)
     _require_lane(space, sizes, changes, after)
     operation = make_operation(
@@ -86,8 +86,8 @@ def _require_size(operation: Operation, bytes_max: int) -> None:
         raise OperationSizeError(len(operation.text), bytes_max)
 
 
-def _read_current(space: Space) -> tuple[dict[str, Reference], dict[str, int]]:
-    """(references, sizes in bytes) of the current records, by key."""
+def read_current(space: Space) -> tuple[dict[str, Reference], dict[str, int]]:
+    """A step: (references, sizes in bytes) of the current records, by key."""
     rows = (
         RecordVersion.objects.filter(space=space, to_sequence=None)
         .order_by("key")

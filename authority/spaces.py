@@ -21,8 +21,8 @@ from authority.commits import check_commit, commit_operation
 from authority.failures import ProfileError, ValidationTypeError
 from authority.graph import EMPTY_HEAD, HeadReference
 from authority.limits import FEED_OPERATIONS_DEFAULT
+from authority.models import Explanation, RecordVersion, Space
 from authority.models import Operation as OperationRow
-from authority.models import RecordVersion, Space
 from authority.operations import Operation
 from authority.ports import Commit
 from authority.receipts import purge_receipt
@@ -150,6 +150,7 @@ def purge_space(space_id: str, *, expected_sequence: int, actor: Actor) -> Space
     space.save(update_fields=["purge_receipt"])
     RecordVersion.objects.filter(space=space).delete()
     OperationRow.objects.filter(space=space).delete()
+    Explanation.objects.filter(authority__working=space).delete()  # their rows show what was in it
     audit.record(
         AuditAction.SPACE_PURGED,
         space.wire_id,
