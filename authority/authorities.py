@@ -173,11 +173,11 @@ def _insert(options: Options, canonical: Space, working: Space, head: Head) -> A
 
 @atomic(durable=True)
 def delete_authority(authority_id: str, *, actor: Actor) -> None:
-    """Both spaces stay. Raises: NotFound, Conflict while a host call waits or runs."""
+    """Both spaces stay; calls that wait go with it. Raises: NotFound, Conflict while a host call runs."""
     key = get_authority(authority_id, actor=actor).id
     authority = Authority.objects.select_for_update(of=("self",)).get(id=key)
-    if HostCall.objects.filter(authority=authority, state__in=("queued", "running")).exists():
-        raise Conflict("A host call of the authority has not ended.", error_code="host_call_unfinished")
+    if HostCall.objects.filter(authority=authority, state="running").exists():
+        raise Conflict("A host call of the authority runs at this moment.", error_code="host_call_running")
     audit.record(
         AuditAction.AUTHORITY_DELETED,
         authority.wire_id,

@@ -31,6 +31,7 @@ from memoryhub import audit, ids, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.errors import Conflict, InvalidRequest, NotFound
+from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 from memoryhub.snapshots import allow_seconds
 
@@ -50,6 +51,15 @@ def get_space(space_id: str, *, actor: Actor) -> Space:
     if space is None:
         raise NotFound("space")
     return space
+
+
+def list_spaces(request: ListRequest, *, actor: Actor) -> Page[Space]:
+    """Newest first."""
+    spaces = visible_spaces(actor).order_by("-id")
+    position = request.position()
+    if position is not None:
+        spaces = spaces.filter(id__lt=position[0])
+    return cut_page(list(spaces[: request.limit + 1]), request, lambda space: [space.id.hex])
 
 
 @atomic(durable=True)

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from authority import host_calls
+from authority import host_runs
 from memoryhub import ids
 
 # A host call keeps its turn to its end, however long that takes: a lost message is rung for again by the sweep.
@@ -13,9 +13,9 @@ _WITHOUT_END = 7 * 86_400
 def drain(authority_id: str) -> None:
     key = ids.from_wire(ids.AUTHORITY, authority_id)
     if key is not None:
-        host_calls.drain(key)
+        host_runs.drain(key)
 
 
 @shared_task(name="authority.sweep_turns")
 def sweep_turns() -> None:
-    host_calls.sweep_turns()
+    host_runs.sweep_turns()

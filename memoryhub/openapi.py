@@ -102,7 +102,10 @@ class OperationSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Any:
         if self.door.raw_body is not None:
-            raw = {self.door.raw_body: {"schema": {"type": "string", "format": "binary"}}}
+            # JSON that is read by its own strict reader is an object all the same.
+            is_json = self.door.raw_body == "application/json"
+            schema = {"type": "object"} if is_json else {"type": "string", "format": "binary"}
+            raw = {self.door.raw_body: {"schema": schema}}
             typed = super()._get_request_body(direction) if self.door.body is not None else {"content": {}}
             return {"content": {**typed["content"], **raw}, "required": True}
         if self.door.body is None:

@@ -178,6 +178,33 @@ OPERATIONS: dict[str, Operation] = {
         _reads("external_records.list"),
         _writes("external_records.update", "host"),
         _writes("external_records.delete", "host"),
+        # spaces of reviewed and of working memory
+        _writes("spaces.create"),
+        _reads("spaces.list"),
+        _reads("spaces.get"),
+        _reads("spaces.head"),
+        _reads("spaces.snapshot"),
+        _reads("spaces.changes"),
+        _writes("spaces.commit", "host"),
+        Operation("spaces.verify", frozenset({"admin"}), writes=False),
+        _writes("spaces.purge"),
+        # authorities: an agent's four calls, a host's two, and what came of them
+        _writes("authorities.create"),
+        _reads("authorities.list"),
+        _reads("authorities.get"),
+        _writes("authorities.delete"),
+        _writes("authorities.remember", "agent"),
+        _writes("authorities.query", "agent"),
+        _writes("authorities.explain", "agent"),
+        _writes("authorities.nominate", "agent"),
+        _writes("authorities.advance", "host"),
+        _writes("authorities.adopt", "host"),
+        _reads("host_calls.list"),
+        _reads("host_calls.get"),
+        _writes("host_calls.withdraw", "host"),
+        _reads("receipts.get"),
+        _reads("nominations.list"),
+        _reads("nominations.get"),
     )
 }
 

@@ -7,6 +7,7 @@ from memoryhub import status_api
 urlpatterns = [
     path("", include("stores.urls")),  # first, as most requests are for it and patterns are tried in order
     path("", include("providers.urls")),
+    path("", include("authority.urls")),
     path("healthz", status_api.healthz),
     path("readyz", status_api.readyz),
     path("metrics", status_api.prometheus),

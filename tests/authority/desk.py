@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from authority import authorities, host_calls, space_history, spaces
+from authority import authorities, host_calls, host_runs, space_history, spaces
 from authority.bindings import ProfileKind
 from authority.canonical import parse
 from authority.graph import Change, Head, HeadReference, Put, Record, Tombstone
@@ -111,7 +111,7 @@ class Reviewed:
         return host_calls.submit_advance(self.authority.wire_id, value, actor=self.actor)
 
     def drain(self) -> int:
-        return host_calls.drain(self.authority.id)
+        return host_runs.drain(self.authority.id)
 
 
 def make_reviewed(tenant: Tenant, *, work: tuple[Record, ...] = (), **more: Any) -> Reviewed:

@@ -13,7 +13,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from authority import host_calls
+    from authority import host_runs
 
     authority_id, point, how = [*sys.argv[1:], "", ""][:3]
     signals = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
@@ -23,8 +23,8 @@ def main() -> None:
             print(f"reached {point}", flush=True)
             os.kill(os.getpid(), signals[how])
 
-    host_calls.reach = reach
-    print(f"done {host_calls.drain(UUID(authority_id))}", flush=True)
+    host_runs.reach = reach
+    print(f"done {host_runs.drain(UUID(authority_id))}", flush=True)
 
 
 if __name__ == "__main__":
