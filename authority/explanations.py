@@ -84,7 +84,7 @@ def issue_explanation(authority: Authority, entry: Wire, *, result_sha256: str) 
     Explanation.objects.create(
         project_id=authority.project_id,
         authority=authority,
-        number=clock.next_explanation,
+        issue=clock.next_explanation,
         token_sha256=sha256_hex(token),
         result_sha256=result_sha256,
         body=text.decode(),
@@ -97,8 +97,8 @@ def issue_explanation(authority: Authority, entry: Wire, *, result_sha256: str) 
 
 
 def _make_room(authority: Authority, counted: int) -> None:
-    kept = Explanation.objects.filter(authority=authority).order_by("number")
-    sizes = list(kept.values_list("number", "counted_bytes"))
+    kept = Explanation.objects.filter(authority=authority).order_by("issue")
+    sizes = list(kept.values_list("issue", "counted_bytes"))
     total, gone = sum(size for _, size in sizes), 0
     while len(sizes) - gone >= EXPLANATIONS_MAX or (
         gone < len(sizes) and total + counted > EXPLANATIONS_BYTES_MAX
@@ -106,7 +106,7 @@ def _make_room(authority: Authority, counted: int) -> None:
         total -= sizes[gone][1]
         gone += 1
     if gone:
-        kept.filter(number__lte=sizes[gone - 1][0]).delete()
+        kept.filter(issue__lte=sizes[gone - 1][0]).delete()
 
 
 def read_asked(value: Any) -> Asked:

@@ -351,12 +351,12 @@ class Receipt(models.Model):
 
 
 class Explanation(models.Model):
-    """What one page of a query can be asked about. `number`: in the order of issue; the token itself is not kept."""
+    """What one page of a query can be asked about. `issue`: their order; the token itself is not kept."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = _project()
     authority = _authority()
-    number = models.BigIntegerField()
+    issue = models.BigIntegerField()
     token_sha256 = _sha256()
     result_sha256 = _sha256()
     body = models.TextField()
@@ -366,5 +366,5 @@ class Explanation(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["authority", "token_sha256"], name="explanation_token"),
-            models.UniqueConstraint(fields=["authority", "number"], name="explanation_number"),
+            models.UniqueConstraint(fields=["authority", "issue"], name="explanation_issue"),
         ]

@@ -117,7 +117,7 @@ class Migration(migrations.Migration):
             name='Explanation',
             fields=[
                 ('id', models.UUIDField(default=memoryhub.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('number', models.BigIntegerField()),
+                ('issue', models.BigIntegerField()),
                 ('token_sha256', models.CharField(max_length=64)),
                 ('result_sha256', models.CharField(max_length=64)),
                 ('body', models.TextField()),
@@ -127,7 +127,7 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memoryhub.project')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('authority', 'token_sha256'), name='explanation_token'), models.UniqueConstraint(fields=('authority', 'number'), name='explanation_number')],
+                'constraints': [models.UniqueConstraint(fields=('authority', 'token_sha256'), name='explanation_token'), models.UniqueConstraint(fields=('authority', 'issue'), name='explanation_issue')],
             },
         ),
         migrations.CreateModel(

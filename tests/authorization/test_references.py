@@ -48,6 +48,12 @@ REFERENCES = {
 PLAIN_TEXT = {
     "acknowledge_endpoint_change": "names of resources that the manifest declares",
     "action": "the name of an audit action",
+    "authorityId": "a name of the caller's own",
+    "realmId": "a name of the caller's own",
+    "spaceId": "a name of the caller's own",
+    "operation": "a digest, looked up in the space of the URL",
+    "from_operation": "a digest, looked up in the space of the URL",
+    "through_operation": "a digest, looked up in the space of the URL",
     "agent_id": "the name of an agent; its alias is looked up as an environment is",
     "allowed_origins": "origins of the caller's own choice",
     "call_id": "a name of the caller's own, within the request of the URL",
