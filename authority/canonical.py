@@ -170,11 +170,9 @@ def detach(value: Any, *, label: str, bytes_max: int) -> Any:
 
 
 def read(raw: bytes, *, label: str, bytes_max: int) -> Any:
-    """The same of a JSON text. Raises: as detach."""
+    """The same of a JSON text; one that is nested too deep is no JSON of ours. Raises: as detach."""
     try:
         value = parse(raw)
-    except TooLarge as error:
-        raise CapacityError(f"{label} exceeds its canonical bound: {error}.") from error
     except NotCanonical as error:
         raise ValidationTypeError(f"{label} is not canonical JSON: {error}.") from error
     if len(text_of(value)) > bytes_max:

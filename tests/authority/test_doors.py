@@ -279,7 +279,7 @@ def test_bounds_of_bodies(desk: Desk) -> None:
     answer = desk.host("POST", f"{desk.url}/host/advance", raw=long)
     assert (answer.status, answer.body["error"]["type"]) == (413, "request_too_large")
     deep = b'{"expectedHead":' + b"[" * 200 + b"]" * 200 + b',"nextHead":{},"v":1}'
-    assert desk.host("POST", f"{desk.url}/host/advance", raw=deep).status == 422
+    assert desk.host("POST", f"{desk.url}/host/advance", raw=deep).status == 400
     # More than Django's own limit of small bodies.
     big = desk.remember("note:big", "x" * 1_040_000)
     assert big.status == 200, big.body
