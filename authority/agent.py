@@ -147,6 +147,7 @@ def explain(authority_id: str, value: Any, *, actor: Actor) -> Wire:
 # Nominate.
 
 
+@atomic(durable=True)
 def nominate(authority_id: str, value: Any, *, actor: Actor) -> MadeNomination:
     """A proposal of working records with all that they depend on; it waits for a reviewer, once.
 
@@ -199,9 +200,8 @@ def _require_closure(text: bytes, space: Space, head: Head, roots: list[str]) ->
     return closure
 
 
-@atomic(durable=True)
 def keep_nomination(authority: Authority, nomination: MadeNomination, *, actor: Actor) -> None:
-    """One row for a proposal, however often it is made."""
+    """A step: one row for a proposal, however often it is made."""
     made = Nomination.objects.bulk_create(
         [
             Nomination(

@@ -104,6 +104,7 @@ def create_authority(options: Options, *, actor: Actor) -> Authority:
         raise CapacityError("Invalid memory explanation capability lifetime.")
     load_snapshot(CanonicalSpace(canonical), head)
     authority = _insert(options, canonical, working, head)
+    authority.refresh_from_db(fields=["created_at"])
     Program.objects.bulk_create(
         Program(
             project_id=authority.project_id,

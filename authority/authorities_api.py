@@ -37,8 +37,7 @@ class Authorities(HubView):
     @operation("authorities.create", "Pair a reviewed and a working memory, with a pin", raw_body=JSON_TYPE)
     def post(self, *, actor: Actor) -> Values:
         value = read_json(self.request, label=AUTHORITY_LABEL, bytes_max=AUTHORITY_BYTES_MAX)
-        made = authorities.create_authority(read_options(value), actor=actor)
-        return _wire(authorities.get_authority(made.wire_id, actor=actor))
+        return authority_wire(authorities.create_authority(read_options(value), actor=actor), queued=0)
 
     @operation("authorities.list", "List authorities", query=PageQuery)
     def get(self, *, query: Values, actor: Actor) -> Values:

@@ -147,6 +147,10 @@ def withdraw_call(authority_id: str, call_id: str, *, actor: Actor) -> HostCall:
     )
     if not withdrawn:
         raise Conflict("Only a call that waits can be withdrawn.", error_code="host_call_begun")
+    if call.method == ADOPT:
+        sha256 = parse(call.request)["nomination"]["nominationSha256"]
+        named = Nomination.objects.filter(authority_id=call.authority_id, nomination_sha256=sha256)
+        named.filter(state="adopting").update(state="pending")
     audit.record(
         AuditAction.HOST_CALL_WITHDRAWN,
         call.wire_id,

@@ -80,6 +80,7 @@ def create_space(
     if Space.objects.filter(environment_id=environment_id, space_id=space_id).exists():
         raise ProfileError("The space is already bound to a different realm or profile.")
     space = _insert(binding, authority_id, environment_id, actor)
+    space.refresh_from_db(fields=["created_at"])
     details = {"profile_kind": profile_kind}
     audit.record(
         AuditAction.SPACE_CREATED, space.wire_id, environment_id=environment_id, details=details, actor=actor

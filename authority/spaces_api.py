@@ -73,7 +73,7 @@ class Spaces(HubView):
             environment=body.get("environment"),
             actor=actor,
         )
-        return space_wire(spaces.get_space(space.wire_id, actor=actor))
+        return space_wire(space)
 
     @operation("spaces.list", "List spaces", query=PageQuery)
     def get(self, *, query: Values, actor: Actor) -> Values:

@@ -401,6 +401,10 @@ def test_a_nomination_that_is_adopted_says_so(reviewed: Reviewed) -> None:
     call = host_calls.submit_adoption(reviewed.authority.wire_id, value, actor=reviewed.actor)
     row.refresh_from_db()
     assert row.state == "adopting"
+    host_calls.withdraw_call(reviewed.authority.wire_id, call.wire_id, actor=reviewed.actor)
+    row.refresh_from_db()
+    assert row.state == "pending"
+    call = host_calls.submit_adoption(reviewed.authority.wire_id, value, actor=reviewed.actor)
     reviewed.drain()
     row.refresh_from_db()
     assert (ended(call).state, row.state) == ("succeeded", "adopted")
