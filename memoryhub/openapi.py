@@ -23,6 +23,7 @@ ERROR_STATUSES = {
     410: "gone_error: its text was erased.",
     412: "A precondition of a header does not hold.",
     413: "request_too_large: the body or the content is over its limit.",
+    422: "unprocessable_error: well formed, and what it asks for cannot be kept or proven.",
     428: "precondition_required_error: the change must say which state it was made for.",
     429: "rate_limit_error: too many requests; Retry-After says when to come back.",
     500: "api_error: a bug; the request id finds it in the log.",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from authority import host_calls, host_runs, spaces, turns
+from authority import host_calls, host_runs, spaces, tasks, turns
 from authority.failures import ValidationTypeError
 from authority.graph import EMPTY_HEAD
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
@@ -417,3 +417,18 @@ def test_the_database_lets_no_pin_go_back(reviewed: Reviewed) -> None:
     for change in ({"pin_sequence": 0}, {"pin_records_sha256": "f" * 64}, {"adoption_actor_id": "other"}):
         with pytest.raises(IntegrityError), atomic():
             Authority.objects.filter(id=reviewed.authority.id).update(**change)
+
+
+def test_the_sweep_rings_for_what_nobody_runs(reviewed: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[tuple[str, str]] = []
+    monkeypatch.setattr(host_runs.jobs, "enqueue", lambda name, key: rung.append((name, key)))
+    call = reviewed.submit_advance(reviewed.head)
+    rung.clear()
+    tasks.sweep_turns()
+    assert ("authority.drain", reviewed.authority.wire_id) in rung
+    tasks.drain(reviewed.authority.wire_id)
+    assert ended(call).state == "succeeded"
+    rung.clear()
+    tasks.sweep_turns()
+    assert ("authority.drain", reviewed.authority.wire_id) not in rung
+    tasks.drain("authority_unknown")
