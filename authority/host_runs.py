@@ -15,7 +15,7 @@ from django.db.transaction import atomic
 from authority.adopt import Adoption, adopt
 from authority.advance import advance
 from authority.authorities import terms_of
-from authority.canonical import parse
+from authority.canonical import load
 from authority.failures import AdoptionConflictError, AuthorityIntegrityError
 from authority.graph import Head
 from authority.host_calls import ADOPT, ADVANCE
@@ -124,7 +124,7 @@ def _perform(call: HostCall, pin: Head) -> MadeReceipt:
     with atomic():  # what was revoked while the call waited asks for nothing any more
         hold_credential(_submitter(call))
     terms = terms_of(call.authority, fence=lambda: require_turn(call))
-    value = parse(call.request)
+    value = load(call.request)
     if call.method == ADVANCE:
         return advance(terms, pin, read_advance_request(value))
     return adopt(Adoption(terms, pin, read_adoption_request(value), lambda point: reach(point)))
@@ -252,7 +252,7 @@ def _end(
 
 
 def _mark_nomination(call: HostCall, receipt: MadeReceipt | None, error: dict[str, Any] | None) -> None:
-    sha256 = parse(call.request)["nomination"]["nominationSha256"]
+    sha256 = load(call.request)["nomination"]["nominationSha256"]
     if receipt is not None:
         state = NOMINATION_STATES[receipt.status]
     else:

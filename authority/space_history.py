@@ -15,7 +15,7 @@ from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
 from authority.bindings import Binding, parse_binding
-from authority.canonical import parse
+from authority.canonical import load, parse
 from authority.failures import BytesExceededError, CapacityError, ConflictError, PurgedSpaceError
 from authority.graph import EMPTY_HEAD, Head, HeadReference, Reference
 from authority.limits import FEED_BYTES_MAX, FEED_OPERATIONS_MAX, SPACE_RECORDS_MAX
@@ -93,7 +93,7 @@ def read_snapshot_wire(
 ) -> dict[str, Any]:
     with reading(key) as space:
         head, texts = snapshot_texts(space, reference, records_max=records_max)
-    return {"head": head.as_wire(), "records": [parse(text) for text in texts], "v": 1}
+    return {"head": head.as_wire(), "records": [load(text) for text in texts], "v": 1}
 
 
 # The feed.
@@ -112,7 +112,7 @@ class Feed:
         return {
             "from": self.start.reference.as_wire(),
             "hasMore": self.end.sequence < self.through.sequence,
-            "operations": [parse(text) for text in self.texts],
+            "operations": [load(text) for text in self.texts],
             "through": self.through.as_wire(),
             "to": self.end.reference.as_wire(),
             "v": 1,

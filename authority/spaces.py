@@ -15,7 +15,7 @@ from django.db.transaction import atomic
 
 from authority import space_history
 from authority.bindings import Binding, ProfileKind, make_binding
-from authority.canonical import is_code, parse, text_of
+from authority.canonical import is_code, load, text_of
 from authority.clocks import instant_now
 from authority.commits import check_commit, commit_operation
 from authority.failures import ProfileError, ValidationTypeError
@@ -206,7 +206,7 @@ class CanonicalSpace:
         with atomic(durable=True):
             self._fence()
             operation, _ = commit_operation(lock_space(self._key), commit, changes)
-        return parse(operation.text)
+        return load(operation.text)
 
 
 class WorkingSpace:
@@ -219,4 +219,4 @@ class WorkingSpace:
     def export_dependency_closure(
         self, roots: list[str], reference: HeadReference, *, records_max: int
     ) -> Any:
-        return parse(space_history.export_closure(self._key, roots, reference, records_max=records_max))
+        return load(space_history.export_closure(self._key, roots, reference, records_max=records_max))
