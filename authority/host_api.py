@@ -38,14 +38,16 @@ class HostMethod(AuthorityView):
 
 
 class Advance(HostMethod):
-    @operation("authorities.advance", "Move the pin on", raw_body=JSON_TYPE, status=202, also=200)
+    @operation("authorities.advance", "Move the pin on", raw_body=JSON_TYPE, status=202, also=(200,))
     def post(self, authority_id: str, *, actor: Actor) -> HttpResponse:
         value = self.read(actor, ADVANCE_LABEL, ADVANCE_REQUEST_BYTES_MAX)
         return answer_call(self.request, host_calls.submit_advance(authority_id, value, actor=actor))
 
 
 class Adopt(HostMethod):
-    @operation("authorities.adopt", "Take nominated records over", raw_body=JSON_TYPE, status=202, also=200)
+    @operation(
+        "authorities.adopt", "Take nominated records over", raw_body=JSON_TYPE, status=202, also=(200,)
+    )
     def post(self, authority_id: str, *, actor: Actor) -> HttpResponse:
         value = self.read(actor, ADOPTION_LABEL, ADOPTION_REQUEST_BYTES_MAX)
         return answer_call(self.request, host_calls.submit_adoption(authority_id, value, actor=actor))

@@ -380,6 +380,8 @@ def _add_endpoint(plot: Plot) -> None:
     answer = endpoint_calls.answer_call(plot.endpoint_id, incoming)
     plot.record_id = json.loads(answer.body)["result"]["id"]
     plot.partition_id = ExternalPartition.objects.get(partition=plot.canary).wire_id
+
+
 def _add_authority(plot: Plot) -> None:
     """Two spaces and their authority; a nomination that was adopted, one that waits, a call that waits, a result."""
     actor, name = plot.tenant.actor, plot.canary

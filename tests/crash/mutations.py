@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from providers import external_partitions
 from authority import agent
+from providers import external_partitions
 from providers.models import Resource
 from stores import freezes, memory_stores
 from tests.answers import Answer
