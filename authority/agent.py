@@ -9,7 +9,7 @@ from django.db.transaction import atomic
 
 from authority import space_history
 from authority.authorities import get_authority
-from authority.canonical import detach, has_exact_keys, is_code, parse
+from authority.canonical import detach, digest_of, has_exact_keys, is_code, parse
 from authority.codecs import KINDS
 from authority.commits import commit_operation, read_current
 from authority.explanations import explain_row, read_asked, read_wall_clock, take_entry
@@ -22,7 +22,7 @@ from authority.limits import (
     REMEMBERED_OPERATION_BYTES_MAX,
     ROOTS_MAX,
 )
-from authority.models import Authority, Nomination, Operation, Route, Space
+from authority.models import WAITING_STATES, Authority, Nomination, Operation, Route, Space
 from authority.models import Program as ProgramRow
 from authority.nominations import Nomination as MadeNomination
 from authority.nominations import make_nomination
@@ -58,7 +58,11 @@ def remember(authority_id: str, value: Any, *, actor: Actor) -> Receipt:
 
     Raises: NotFound, ValidationTypeError, CapacityError, ConflictError, DependencyError, ProfileError, PurgedSpaceError.
     """
-    authority = get_authority(authority_id, actor=actor)
+    return remember_records(get_authority(authority_id, actor=actor), value, actor=actor)
+
+
+def remember_records(authority: Authority, value: Any, *, actor: Actor) -> Receipt:
+    """A step: the same."""
     asked = read_remembering(value, KINDS)
     instant = read_wall_clock(authority)
     space = lock_space(authority.working_id)
@@ -153,7 +157,11 @@ def nominate(authority_id: str, value: Any, *, actor: Actor) -> MadeNomination:
 
     Raises: NotFound, ValidationTypeError, CapacityError, DependencyError, AuthorityIntegrityError, PurgedSpaceError.
     """
-    authority = get_authority(authority_id, actor=actor)
+    return nominate_records(get_authority(authority_id, actor=actor), value, actor=actor)
+
+
+def nominate_records(authority: Authority, value: Any, *, actor: Actor) -> MadeNomination:
+    """A step: the same."""
     value = detach(value, label="The memory nomination request", bytes_max=NOMINATE_REQUEST_BYTES_MAX)
     route, roots = _read_route(authority, value)
     with space_history.reading(authority.working_id) as space:
@@ -206,10 +214,12 @@ def keep_nomination(authority: Authority, nomination: MadeNomination, *, actor: 
         [
             Nomination(
                 project_id=authority.project_id,
+                environment_id=authority.environment_id,
                 authority=authority,
                 nomination_sha256=nomination.sha256,
                 nomination_id=nomination.route,
                 destination_purpose=nomination.destination_purpose,
+                roots_sha256=digest_of(list(nomination.closure.roots)),
                 source_sequence=nomination.source_head.sequence,
                 records_count=len(nomination.records),
                 body=nomination.text.decode(),
@@ -222,10 +232,23 @@ def keep_nomination(authority: Authority, nomination: MadeNomination, *, actor: 
     )
     kept = Nomination.objects.filter(authority=authority, nomination_sha256=nomination.sha256, id=made[0].id)
     if kept.exists():
+        _supersede(made[0])
         audit.record(
             AuditAction.NOMINATION_ARRIVED,
-            authority.wire_id,
+            made[0].wire_id,
             environment_id=authority.environment_id,
+            parent_id=authority.wire_id,
             details={"records": len(nomination.records), "bytes": len(nomination.text)},
             actor=actor,
         )
+
+
+def _supersede(nomination: Nomination) -> None:
+    """A step: a later proposal of the same records takes the place of those that wait, when the working memory went on."""
+    Nomination.objects.filter(
+        authority_id=nomination.authority_id,
+        nomination_id=nomination.nomination_id,
+        roots_sha256=nomination.roots_sha256,
+        source_sequence__lt=nomination.source_sequence,
+        state__in=WAITING_STATES,
+    ).update(state="superseded")

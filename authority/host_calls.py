@@ -1,5 +1,6 @@
 """Host calls as rows: checked and copied when they arrive, in the order of their ordinals; `host_runs` runs them."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from django.db.transaction import atomic
 from authority.authorities import get_authority
 from authority.canonical import digest_of, is_digest, parse, text_of
 from authority.host_requests import read_adoption_request, read_advance_request
-from authority.models import Authority, HostCall, Nomination, Receipt
+from authority.models import WAITING_STATES, Authority, HostCall, Nomination, Receipt
 from memoryhub import audit, ids, jobs
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
@@ -20,6 +21,7 @@ from memoryhub.rows import find_row
 
 ADVANCE, ADOPT = "advanceCanonical", "adoptNomination"
 CALLS_QUEUED_MAX = 1_000
+NOMINATION_CALLS_SHOWN_MAX = 20
 
 
 def submit_advance(authority_id: str, value: Any, *, actor: Actor) -> HostCall:
@@ -58,6 +60,13 @@ def submit_call(
 ) -> HostCall:
     """Keep a checked request and give it its place in the line."""
     authority = get_authority(authority_id, actor=actor)
+    return keep_call(authority, method, value, nomination_sha256=nomination_sha256, actor=actor)
+
+
+def keep_call(
+    authority: Authority, method: str, value: Any, *, nomination_sha256: str | None, actor: Actor
+) -> HostCall:
+    """A step: the same. Raises: Conflict when too many wait."""
     ordinal = _next_ordinal(authority.id)
     if HostCall.objects.filter(authority=authority, state="queued").count() >= CALLS_QUEUED_MAX:
         raise Conflict(f"{CALLS_QUEUED_MAX} host calls wait already.", error_code="queue_full")
@@ -68,13 +77,14 @@ def submit_call(
         method=method,
         request=text_of(value).decode(),
         request_sha256=digest_of(value),
+        nomination_sha256=nomination_sha256,
         submitted_by_type=actor.type,
         submitted_by_id=actor.actor_id,
     )
     call.refresh_from_db(fields=["submitted_at"])
     if nomination_sha256 is not None:
         Nomination.objects.filter(
-            authority=authority, nomination_sha256=nomination_sha256, state__in=("pending", "conflict")
+            authority=authority, nomination_sha256=nomination_sha256, state__in=WAITING_STATES
         ).update(state="adopting")
     audit.record(
         AuditAction.HOST_CALL_SUBMITTED,
@@ -147,10 +157,7 @@ def withdraw_call(authority_id: str, call_id: str, *, actor: Actor) -> HostCall:
     )
     if not withdrawn:
         raise Conflict("Only a call that waits can be withdrawn.", error_code="host_call_begun")
-    if call.method == ADOPT:
-        sha256 = parse(call.request)["nomination"]["nominationSha256"]
-        named = Nomination.objects.filter(authority_id=call.authority_id, nomination_sha256=sha256)
-        named.filter(state="adopting").update(state="pending")
+    _give_back(call)
     audit.record(
         AuditAction.HOST_CALL_WITHDRAWN,
         call.wire_id,
@@ -160,3 +167,51 @@ def withdraw_call(authority_id: str, call_id: str, *, actor: Actor) -> HostCall:
     )
     call.refresh_from_db()
     return call
+
+
+def _give_back(call: HostCall) -> None:
+    """A step: what no call is to adopt any more waits for a decision again."""
+    of_nomination = HostCall.objects.filter(
+        authority_id=call.authority_id, nomination_sha256=call.nomination_sha256
+    )
+    if call.method == ADOPT and not of_nomination.filter(state__in=("queued", "running")).exists():
+        Nomination.objects.filter(
+            authority_id=call.authority_id, nomination_sha256=call.nomination_sha256, state="adopting"
+        ).update(state="pending")
+
+
+@atomic(durable=True)
+def resend_call(authority_id: str, call_id: str, *, actor: Actor) -> HostCall:
+    """The same request again, as a new call: what landed of the first is found, and what did not is done once.
+
+    Raises: NotFound, Conflict for a call that has not failed, or too many that wait.
+    """
+    call = get_call(authority_id, call_id, actor=actor)
+    if call.state != "failed":
+        raise Conflict(
+            "Only the request of a call that failed is sent again.", error_code="host_call_not_failed"
+        )
+    return keep_call(
+        call.authority,
+        call.method,
+        parse(call.request),
+        nomination_sha256=call.nomination_sha256,
+        actor=actor,
+    )
+
+
+def list_nomination_calls(nomination: Nomination) -> list[HostCall]:
+    """The last that were to adopt it, newest first, without their requests."""
+    calls = HostCall.objects.filter(
+        authority_id=nomination.authority_id, nomination_sha256=nomination.nomination_sha256
+    )
+    return list(calls.order_by("-ordinal").defer("request")[:NOMINATION_CALLS_SHOWN_MAX])
+
+
+def find_receipts(calls: Iterable[HostCall]) -> dict[str, Receipt]:
+    """What these calls of one authority left, by digest."""
+    wanted = [(call.authority_id, call.receipt_sha256) for call in calls if call.receipt_sha256]
+    receipts = Receipt.objects.filter(
+        authority_id__in={key for key, _ in wanted}, receipt_sha256__in={sha256 for _, sha256 in wanted}
+    )
+    return {receipt.receipt_sha256: receipt for receipt in receipts} if wanted else {}

@@ -252,14 +252,15 @@ def _end(
 
 
 def _mark_nomination(call: HostCall, receipt: MadeReceipt | None, error: dict[str, Any] | None) -> None:
-    sha256 = load(call.request)["nomination"]["nominationSha256"]
+    """What was taken over is adopted, whatever was decided before; what failed waits again, if it was to be adopted."""
+    named = Nomination.objects.filter(
+        authority_id=call.authority_id, nomination_sha256=call.nomination_sha256
+    )
     if receipt is not None:
-        state = NOMINATION_STATES[receipt.status]
+        named.exclude(state="adopted").update(state=NOMINATION_STATES[receipt.status])
     else:
         state = "conflict" if error and "conflict" in error else "pending"
-    Nomination.objects.filter(authority_id=call.authority_id, nomination_sha256=sha256).exclude(
-        state__in=("rejected", "superseded", "adopted")
-    ).update(state=state)
+        named.filter(state="adopting").update(state=state)
 
 
 def _submitter(call: HostCall) -> Actor:

@@ -1,153 +1,56 @@
-"""Spaces with their operations and records, authorities with what they pair, and the calls on them.
+"""Authorities with what they pair, and the calls on them; the rows of spaces stand in `space_models`.
 
-A space is append-only: its operations form a hash chain, and a record version says for which of them it was current, so
-that the records at any head are one query. `body` is always the canonical text that was hashed; a `jsonb` beside it is
-for filters only. The database refuses every other change (migration 0002).
+`body` is always the canonical text that was hashed. The database refuses every other change (migration 0002).
 """
 
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
 
 from authority.graph import Head
+from authority.space_models import (
+    Operation,
+    RecordVersion,
+    Space,
+    environment_key,
+    project_key,
+    sha256_column,
+)
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp
-from memoryhub.models import Environment, Project
 
-
-def _sha256(*, null: bool = False) -> Any:
-    """64 lowercase hexadecimal digits."""
-    return models.CharField(max_length=64, null=null)
-
-
-def _project() -> Any:
-    return models.ForeignKey(
-        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
-    )
-
-
-def _environment() -> Any:
-    return models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
-
-
-class Space(models.Model):
-    """One history. The four digests and numbers are its head; `purge_receipt` is what is left of an emptied one."""
-
-    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
-    environment = _environment()
-    space_id = models.CharField(max_length=128)
-    realm_id = models.CharField(max_length=128)
-    authority_id = models.CharField(max_length=128)
-    profile_kind = models.CharField(max_length=16)
-    binding_text = models.TextField()
-    binding_sha256 = _sha256()
-    sequence = models.BigIntegerField(default=0)
-    operation_sha256 = _sha256(null=True)
-    graph_revision_sha256 = _sha256(null=True)
-    records_sha256 = _sha256()
-    purge_receipt = models.TextField(null=True)
-    created_at = models.DateTimeField(db_default=ClockTimestamp())
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["project", "id"], name="space_project_id"),
-            models.UniqueConstraint(fields=["environment", "space_id"], name="space_space_id"),
-            models.UniqueConstraint(fields=["environment", "authority_id"], name="space_authority_id"),
-            models.CheckConstraint(
-                condition=Q(sequence=0, operation_sha256=None, graph_revision_sha256=None)
-                | Q(sequence__gt=0, operation_sha256__isnull=False, graph_revision_sha256__isnull=False),
-                name="space_head",
-            ),
-            models.CheckConstraint(condition=Q(profile_kind__in=("canonical", "working")), name="space_kind"),
-            models.CheckConstraint(
-                condition=Q(purge_receipt=None) | Q(profile_kind="working"), name="space_purged"
-            ),
-        ]
-        indexes = [models.Index(fields=["environment", "-id"], name="space_environment")]
-
-    @property
-    def wire_id(self) -> str:
-        return ids.to_wire(ids.SPACE, self.id)
-
-    @property
-    def head(self) -> Head:
-        return Head(self.sequence, self.operation_sha256, self.graph_revision_sha256, self.records_sha256)
-
-
-def _space() -> Any:
-    return models.ForeignKey(Space, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False)
-
-
-class Operation(models.Model):
-    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
-    space = _space()
-    sequence = models.BigIntegerField()
-    operation_id = models.CharField(max_length=128)
-    operation_sha256 = _sha256()
-    parent_sha256 = _sha256(null=True)
-    graph_revision_sha256 = _sha256()
-    records_sha256 = _sha256()
-    actor_id = models.CharField(max_length=128)
-    instant = models.CharField(max_length=24)
-    body = models.TextField()
-    body_bytes = models.IntegerField()
-    created_at = models.DateTimeField(db_default=ClockTimestamp())
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["space", "sequence"], name="operation_sequence"),
-            models.UniqueConstraint(fields=["space", "operation_id"], name="operation_operation_id"),
-        ]
-
-    @property
-    def head(self) -> Head:
-        return Head(self.sequence, self.operation_sha256, self.graph_revision_sha256, self.records_sha256)
-
-
-class RecordVersion(models.Model):
-    """A record as it was from one operation on, up to another. `to_sequence` null: it is current."""
-
-    pk = models.CompositePrimaryKey("space_id", "key", "from_sequence")
-    project = _project()
-    space = _space()
-    key = models.CharField(max_length=512, db_collation="C")
-    from_sequence = models.BigIntegerField()
-    to_sequence = models.BigIntegerField(null=True)
-    kind = models.CharField(max_length=64)
-    record_sha256 = _sha256()
-    dependencies = ArrayField(models.CharField(max_length=512))
-    body = models.TextField()
-    body_bytes = models.IntegerField()
-    value = models.JSONField()
-    search = SearchVectorField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["space", "key"], condition=Q(to_sequence=None), name="recordversion_current"
-            ),
-        ]
+__all__ = [
+    "WAITING_STATES",
+    "Authority",
+    "Clock",
+    "Explanation",
+    "HostCall",
+    "Nomination",
+    "Operation",
+    "Program",
+    "Receipt",
+    "RecordVersion",
+    "Route",
+    "Space",
+    "Turn",
+]
 
 
 class Authority(models.Model):
     """A reviewed and a working memory as one. The pin is the reviewed head that agents read; host calls alone move it."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
-    environment = _environment()
+    project = project_key()
+    environment = environment_key()
     canonical = models.ForeignKey(Space, models.PROTECT, db_constraint=False, related_name="+")
     working = models.ForeignKey(Space, models.PROTECT, db_constraint=False, related_name="+")
     actor_id = models.CharField(max_length=128)
     adoption_actor_id = models.CharField(max_length=128)
     pin_sequence = models.BigIntegerField()
-    pin_operation_sha256 = _sha256(null=True)
-    pin_graph_revision_sha256 = _sha256(null=True)
-    pin_records_sha256 = _sha256()
+    pin_operation_sha256 = sha256_column(null=True)
+    pin_graph_revision_sha256 = sha256_column(null=True)
+    pin_records_sha256 = sha256_column()
     operation_bytes_max = models.IntegerField()
     explanation_milliseconds = models.IntegerField()
     next_ordinal = models.BigIntegerField(default=1)
@@ -195,7 +98,7 @@ class Turn(models.Model):
     authority = models.OneToOneField(
         Authority, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
     )
-    project = _project()
+    project = project_key()
     attempt = models.UUIDField(null=True)
     application = models.CharField(max_length=63, null=True)
     heartbeat_at = models.DateTimeField(null=True)
@@ -207,7 +110,7 @@ class Clock(models.Model):
     authority = models.OneToOneField(
         Authority, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
     )
-    project = _project()
+    project = project_key()
     wall_milliseconds = models.BigIntegerField(default=0)
     explanation_milliseconds = models.BigIntegerField(default=0)
     next_explanation = models.BigIntegerField(default=1)
@@ -217,7 +120,7 @@ class Route(models.Model):
     """Where nominations of one name are meant for."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
     authority = _authority()
     nomination_id = models.CharField(max_length=128)
     destination_purpose = models.CharField(max_length=256)
@@ -230,25 +133,34 @@ class Program(models.Model):
     """A query that the host registered. `body`: its canonical text."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
     authority = _authority()
     program_id = models.CharField(max_length=128)
-    program_sha256 = _sha256()
+    program_sha256 = sha256_column()
     body = models.TextField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["authority", "program_id"], name="program_name")]
 
 
+# A nomination that somebody is to decide on.
+WAITING_STATES = ("pending", "conflict")
+
+
 class Nomination(models.Model):
-    """A proposal as it arrived. `state` is ours, and no part of what was hashed."""
+    """A proposal as it arrived. `state` and the decision are ours, and no part of what was hashed.
+
+    `roots_sha256`: of its roots; a later nomination of the same takes its place in the queue.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
+    environment = environment_key()
     authority = _authority()
-    nomination_sha256 = _sha256()
+    nomination_sha256 = sha256_column()
     nomination_id = models.CharField(max_length=128)
     destination_purpose = models.CharField(max_length=256)
+    roots_sha256 = sha256_column()
     source_sequence = models.BigIntegerField()
     records_count = models.IntegerField()
     body = models.TextField()
@@ -257,6 +169,10 @@ class Nomination(models.Model):
     created_at = models.DateTimeField(db_default=ClockTimestamp())
     created_by_type = models.CharField(max_length=24)
     created_by_id = models.CharField(max_length=64)
+    note = models.TextField(null=True)
+    decided_at = models.DateTimeField(null=True)
+    decided_by_type = models.CharField(max_length=24, null=True)
+    decided_by_id = models.CharField(max_length=64, null=True)
 
     class Meta:
         constraints = [
@@ -276,19 +192,39 @@ class Nomination(models.Model):
                 name="nomination_state",
             ),
         ]
-        indexes = [models.Index(fields=["authority", "-id"], name="nomination_authority")]
+        indexes = [
+            models.Index(fields=["authority", "-id"], name="nomination_authority"),
+            models.Index(fields=["environment", "id"], name="nomination_environment"),
+            models.Index(
+                fields=["environment", "id"],
+                name="nomination_waiting",
+                condition=Q(state__in=("conflict", "pending")),
+            ),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.NOMINATION, self.id)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state in WAITING_STATES
 
 
 class HostCall(models.Model):
-    """A call of a host method. It runs from `request`, in the order of its ordinal. `attempt`: who may finish it."""
+    """A call of a host method. It runs from `request`, in the order of its ordinal. `attempt`: who may finish it.
+
+    `nomination_sha256`: of the one it adopts.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
     authority = _authority()
     ordinal = models.BigIntegerField()
     method = models.CharField(max_length=24)
     request = models.TextField()
-    request_sha256 = _sha256()
+    request_sha256 = sha256_column()
+    nomination_sha256 = sha256_column(null=True)
     state = models.CharField(max_length=16, default="queued")
     attempt = models.UUIDField(null=True)
     submitted_by_type = models.CharField(max_length=24)
@@ -296,7 +232,7 @@ class HostCall(models.Model):
     submitted_at = models.DateTimeField(db_default=ClockTimestamp())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    receipt_sha256 = _sha256(null=True)
+    receipt_sha256 = sha256_column(null=True)
     error = models.JSONField(null=True)
 
     class Meta:
@@ -326,7 +262,18 @@ class HostCall(models.Model):
                 fields=["authority", "ordinal"],
                 name="hostcall_unfinished",
                 condition=Q(state__in=("queued", "running")),
-            )
+            ),
+            models.Index(
+                fields=["authority", "nomination_sha256", "-ordinal"],
+                name="hostcall_nomination",
+                condition=Q(nomination_sha256__isnull=False),
+            ),
+            # Those whose outcome is to be looked at: few, however many calls there are.
+            models.Index(
+                fields=["authority", "-ordinal"],
+                name="hostcall_unknown",
+                condition=Q(state="failed", error__code="outcome_unknown"),
+            ),
         ]
 
     @property
@@ -338,11 +285,11 @@ class Receipt(models.Model):
     """What a call left: the same outcome has the same receipt, however often it came about."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
     authority = _authority()
     host_call_id = models.UUIDField()
     method = models.CharField(max_length=24)
-    receipt_sha256 = _sha256()
+    receipt_sha256 = sha256_column()
     body = models.TextField()
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
@@ -354,11 +301,11 @@ class Explanation(models.Model):
     """What one page of a query can be asked about. `issue`: their order; the token itself is not kept."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
-    project = _project()
+    project = project_key()
     authority = _authority()
     issue = models.BigIntegerField()
-    token_sha256 = _sha256()
-    result_sha256 = _sha256()
+    token_sha256 = sha256_column()
+    result_sha256 = sha256_column()
     body = models.TextField()
     counted_bytes = models.IntegerField()
     expires_milliseconds = models.BigIntegerField()

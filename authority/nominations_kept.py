@@ -2,7 +2,7 @@
 
 from authority.authorities import get_authority
 from authority.canonical import is_digest
-from authority.models import Nomination
+from authority.models import Authority, Nomination
 from memoryhub.actors import Actor
 from memoryhub.errors import NotFound
 from memoryhub.pagination import ListRequest, Page, cut_page
@@ -11,7 +11,11 @@ from memoryhub.rows import find_row
 
 def get_nomination(authority_id: str, nomination_sha256: str, *, actor: Actor) -> Nomination:
     """Raises: NotFound."""
-    authority = get_authority(authority_id, actor=actor)
+    return find_nomination(get_authority(authority_id, actor=actor), nomination_sha256)
+
+
+def find_nomination(authority: Authority, nomination_sha256: str) -> Nomination:
+    """A step: one of an authority that the actor may see. Raises: NotFound."""
     rows = Nomination.objects.filter(authority=authority, nomination_sha256=nomination_sha256)
     nomination = find_row(rows) if is_digest(nomination_sha256) else None
     if nomination is None:

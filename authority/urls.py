@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from authority import agent_api, authorities_api, host_api, spaces_api
+from authority import agent_api, authorities_api, host_api, reviews_api, spaces_api
 
 SPACE = "v1/spaces/<str:space_id>"
 AUTHORITY = "v1/authorities/<str:authority_id>"
@@ -27,7 +27,10 @@ urlpatterns = [
     path(f"{AUTHORITY}/host/calls", host_api.Calls.as_view()),
     path(f"{AUTHORITY}/host/calls/<str:call_id>", host_api.Call.as_view()),
     path(f"{AUTHORITY}/host/calls/<str:call_id>/withdraw", host_api.CallWithdraw.as_view()),
+    path(f"{AUTHORITY}/host/calls/<str:call_id>/resend", host_api.CallResend.as_view()),
     path(f"{AUTHORITY}/receipts/<str:receipt_sha256>", authorities_api.Receipt.as_view()),
     path(f"{AUTHORITY}/nominations", authorities_api.Nominations.as_view()),
     path(f"{AUTHORITY}/nominations/<str:nomination_sha256>", authorities_api.Nomination.as_view()),
+    path(f"{AUTHORITY}/nominations/<str:nomination_sha256>/review-plan", reviews_api.ReviewPlan.as_view()),
+    path(f"{AUTHORITY}/nominations/<str:nomination_sha256>/decision", reviews_api.Decide.as_view()),
 ]

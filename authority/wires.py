@@ -58,6 +58,7 @@ def call_wire(call: HostCall, receipt: Receipt | None) -> Wire:
         "method": call.method,
         "ordinal": call.ordinal,
         "state": call.state,
+        "nominationSha256": call.nomination_sha256,
         "submittedAt": to_wire(call.submitted_at),
         "submittedBy": actor_wire(call.submitted_by_type, call.submitted_by_id),
         "startedAt": None if call.started_at is None else to_wire(call.started_at),
@@ -77,6 +78,9 @@ def nomination_wire(nomination: Nomination) -> Wire:
         "records": nomination.records_count,
         "bytes": nomination.body_bytes,
         "state": nomination.state,
+        "note": nomination.note,
+        "decidedAt": None if nomination.decided_at is None else to_wire(nomination.decided_at),
+        "decidedBy": actor_wire(nomination.decided_by_type, nomination.decided_by_id),
         "createdAt": to_wire(nomination.created_at),
         "createdBy": actor_wire(nomination.created_by_type, nomination.created_by_id),
     }

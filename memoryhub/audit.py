@@ -92,6 +92,7 @@ class AuditAction(StrEnum):
     AUTHORITY_DELETED = "authority.deleted"
     AGENT_REMEMBERED = "authority.remembered"
     NOMINATION_ARRIVED = "nomination.arrived"
+    NOMINATION_DECIDED = "nomination.decided"
     HOST_CALL_SUBMITTED = "host_call.submitted"
     HOST_CALL_WITHDRAWN = "host_call.withdrawn"
     HOST_CALL_FINISHED = "host_call.finished"

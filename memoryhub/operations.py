@@ -197,14 +197,17 @@ OPERATIONS: dict[str, Operation] = {
         _writes("authorities.query", "agent"),
         _writes("authorities.explain", "agent"),
         _writes("authorities.nominate", "agent"),
-        _writes("authorities.advance", "host"),
+        _writes("authorities.advance", "host", "review"),
         _writes("authorities.adopt", "host"),
         _reads("host_calls.list"),
         _reads("host_calls.get"),
         _writes("host_calls.withdraw", "host"),
+        _writes("host_calls.resend", "host", "review"),
         _reads("receipts.get"),
         _reads("nominations.list"),
         _reads("nominations.get"),
+        _reads("nominations.plan"),
+        _writes("nominations.decide", "review"),
     )
 }
 

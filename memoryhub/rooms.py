@@ -24,7 +24,8 @@ class Panel:
 class Room:
     """`url_name` takes a project and an environment. `operation`: who may not do it does not see the room.
 
-    `group`: what agents remember, or who may do what and how the hub fares.
+    `group`: what agents remember, or who may do what and how the hub fares. `count(actor)`: how many things wait there, from
+    one query of few rows, since every page asks.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Room:
     operation: str
     group: Literal["memory", "administration"] = "memory"
     panel: Panel | None = None
+    count: Callable[[Actor], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Need:
     url_name: str
     ids_of: dict[str, str] = field(default_factory=dict)
 
+
+WAITING_COUNTED_MAX = 100  # beyond, there are "99+"
 
 type ReadNeeds = Callable[[Actor], list[Need]]
 _rooms: list[Room] = []

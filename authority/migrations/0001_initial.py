@@ -1,4 +1,3 @@
-
 import django.contrib.postgres.fields
 import django.contrib.postgres.search
 import django.db.models.deletion
@@ -138,6 +137,7 @@ class Migration(migrations.Migration):
                 ('method', models.CharField(max_length=24)),
                 ('request', models.TextField()),
                 ('request_sha256', models.CharField(max_length=64)),
+                ('nomination_sha256', models.CharField(max_length=64, null=True)),
                 ('state', models.CharField(default='queued', max_length=16)),
                 ('attempt', models.UUIDField(null=True)),
                 ('submitted_by_type', models.CharField(max_length=24)),
@@ -151,7 +151,7 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memoryhub.project')),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('state__in', ('queued', 'running'))), fields=['authority', 'ordinal'], name='hostcall_unfinished')],
+                'indexes': [models.Index(condition=models.Q(('state__in', ('queued', 'running'))), fields=['authority', 'ordinal'], name='hostcall_unfinished'), models.Index(condition=models.Q(('nomination_sha256__isnull', False)), fields=['authority', 'nomination_sha256', '-ordinal'], name='hostcall_nomination'), models.Index(condition=models.Q(('error__code', 'outcome_unknown'), ('state', 'failed')), fields=['authority', '-ordinal'], name='hostcall_unknown')],
                 'constraints': [models.UniqueConstraint(fields=('project', 'id'), name='hostcall_project_id'), models.UniqueConstraint(fields=('authority', 'ordinal'), name='hostcall_ordinal'), models.CheckConstraint(condition=models.Q(('method__in', ('advanceCanonical', 'adoptNomination'))), name='hostcall_method'), models.CheckConstraint(condition=models.Q(models.Q(('error__isnull', True), ('finished_at', None), ('receipt_sha256', None), ('state__in', ('queued', 'running'))), models.Q(('error__isnull', True), ('finished_at__isnull', False), ('receipt_sha256__isnull', False), ('state', 'succeeded')), models.Q(('error__isnull', False), ('finished_at__isnull', False), ('receipt_sha256', None), ('state', 'failed')), models.Q(('error__isnull', True), ('finished_at__isnull', False), ('receipt_sha256', None), ('state', 'withdrawn')), _connector='OR'), name='hostcall_state')],
             },
         ),
@@ -162,6 +162,7 @@ class Migration(migrations.Migration):
                 ('nomination_sha256', models.CharField(max_length=64)),
                 ('nomination_id', models.CharField(max_length=128)),
                 ('destination_purpose', models.CharField(max_length=256)),
+                ('roots_sha256', models.CharField(max_length=64)),
                 ('source_sequence', models.BigIntegerField()),
                 ('records_count', models.IntegerField()),
                 ('body', models.TextField()),
@@ -170,11 +171,16 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=memoryhub.columns.ClockTimestamp())),
                 ('created_by_type', models.CharField(max_length=24)),
                 ('created_by_id', models.CharField(max_length=64)),
+                ('note', models.TextField(null=True)),
+                ('decided_at', models.DateTimeField(null=True)),
+                ('decided_by_type', models.CharField(max_length=24, null=True)),
+                ('decided_by_id', models.CharField(max_length=64, null=True)),
                 ('authority', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='authority.authority')),
+                ('environment', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memoryhub.environment')),
                 ('project', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memoryhub.project')),
             ],
             options={
-                'indexes': [models.Index(fields=['authority', '-id'], name='nomination_authority')],
+                'indexes': [models.Index(fields=['authority', '-id'], name='nomination_authority'), models.Index(fields=['environment', 'id'], name='nomination_environment'), models.Index(condition=models.Q(('state__in', ('conflict', 'pending'))), fields=['environment', 'id'], name='nomination_waiting')],
                 'constraints': [models.UniqueConstraint(fields=('authority', 'nomination_sha256'), name='nomination_sha256'), models.CheckConstraint(condition=models.Q(('state__in', ('pending', 'adopting', 'adopted', 'already_present', 'conflict', 'rejected', 'superseded'))), name='nomination_state')],
             },
         ),
@@ -248,6 +254,14 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='space',
             constraint=models.CheckConstraint(condition=models.Q(('purge_receipt', None), ('profile_kind', 'working'), _connector='OR'), name='space_purged'),
+        ),
+        migrations.AddIndex(
+            model_name='recordversion',
+            index=models.Index(fields=['space', 'from_sequence'], name='recordversion_begun'),
+        ),
+        migrations.AddIndex(
+            model_name='recordversion',
+            index=models.Index(condition=models.Q(('to_sequence__isnull', False)), fields=['space', 'to_sequence'], name='recordversion_ended'),
         ),
         migrations.AddConstraint(
             model_name='recordversion',

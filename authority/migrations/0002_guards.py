@@ -42,7 +42,10 @@ CALL_GOES_ON = """
     AND (OLD.state, NEW.state) IN
         (('queued', 'running'), ('queued', 'withdrawn'), ('running', 'succeeded'), ('running', 'failed'))
 """
-NOMINATION_STATE = "to_jsonb(NEW) - 'state' = to_jsonb(OLD) - 'state'"
+DECISION_COLUMNS = "{state,note,decided_at,decided_by_type,decided_by_id}"
+NOMINATION_DECIDED = (
+    f"to_jsonb(NEW) - '{DECISION_COLUMNS}'::text[] = to_jsonb(OLD) - '{DECISION_COLUMNS}'::text[]"
+)
 CHILDREN = (
     "turn",
     "clock",
@@ -75,6 +78,9 @@ class Migration(migrations.Migration):
         composite_foreign_key(
             "authority_authority", ["project_id", "working_id"], "authority_space", on_delete="NO ACTION"
         ),
+        composite_foreign_key(
+            "authority_nomination", ["project_id", "environment_id"], "memoryhub_environment", on_delete="CASCADE"
+        ),
         *(
             composite_foreign_key(
                 f"authority_{child}", ["project_id", "authority_id"], "authority_authority", on_delete="CASCADE"
@@ -89,7 +95,7 @@ class Migration(migrations.Migration):
         refuse_changes("authority_receipt", unless_update="false", unless_delete=AUTHORITY_GONE),
         refuse_changes("authority_route", unless_update="false", unless_delete=AUTHORITY_GONE),
         refuse_changes("authority_program", unless_update="false", unless_delete=AUTHORITY_GONE),
-        refuse_changes("authority_nomination", unless_update=NOMINATION_STATE, unless_delete=AUTHORITY_GONE),
+        refuse_changes("authority_nomination", unless_update=NOMINATION_DECIDED, unless_delete=AUTHORITY_GONE),
         # A snapshot reads the records of one space in the order of their keys.
         migrations.RunSQL(
             "CREATE INDEX recordversion_search ON authority_recordversion USING gin (space_id, search)",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from authority import authorities, host_calls, host_runs, space_history, spaces
+from authority import agent, authorities, host_calls, host_runs, space_history, spaces
 from authority.bindings import ProfileKind
 from authority.canonical import parse
 from authority.graph import Change, Head, HeadReference, Put, Record, Tombstone
@@ -13,6 +13,7 @@ from authority.nominations import Nomination, make_nomination
 from authority.operations import Operation
 from authority.ports import Commit
 from authority.snapshots import parse_closure
+from authority.turns import HeldTurn
 from memoryhub.actors import Actor
 from tests.authority.doubles import adoption, entity
 from tests.world import Tenant
@@ -99,6 +100,15 @@ class Reviewed:
             destination_purpose="kb.review",
             authority_id=self.working.authority_id,
         )
+
+    def propose(self, *roots: str) -> str:
+        """The digest of a nomination that waits in the queue."""
+        asked = {"nominationId": "review", "roots": list(roots), "v": 1}
+        return agent.nominate(self.authority.wire_id, asked, actor=self.actor).sha256
+
+    def run_next(self) -> bool:
+        """In this transaction, without the lock of a turn."""
+        return host_runs.run_next(HeldTurn(self.authority.id, uuid4()))
 
     def submit_adoption(
         self, nomination: Nomination, claims: dict[str, str] | None = None, *, expected: Head | None = None

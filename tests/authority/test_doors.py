@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from authority import host_api, host_runs
+from authority import call_answers, call_waits, host_runs
 from authority.canonical import digest_of, parse
 from authority.graph import EMPTY_HEAD
 from authority.models import Authority, HostCall
@@ -205,8 +205,8 @@ def test_a_wait_that_ends_too_early_and_a_full_house_answer_202(
     answer = desk.host("POST", f"{desk.url}/host/advance", body, headers={"Prefer": "wait=1"})
     assert answer.status == 202
     assert 1 <= time.monotonic() - began < 10
-    monkeypatch.setattr(host_api, "_places", threading.BoundedSemaphore(1))
-    assert host_api._places.acquire(blocking=False)
+    monkeypatch.setattr(call_waits, "_places", threading.BoundedSemaphore(1))
+    assert call_waits._places.acquire(blocking=False)
     began = time.monotonic()
     answer = desk.host("POST", f"{desk.url}/host/advance", body, headers={"Prefer": "wait=20"})
     assert (answer.status, answer.body["ordinal"]) == (202, 2)
@@ -218,7 +218,7 @@ def test_a_wait_that_ends_too_early_and_a_full_house_answer_202(
     [("wait=5", 5), ("wait=90", 25), ("respond-async, wait=3", 3), ("", 0), ("wait=-1", 0), ("await=5", 0)],
 )
 def test_a_preference_is_read(preference: str, seconds: int) -> None:
-    assert host_api.wait_seconds(preference) == seconds
+    assert call_answers.wait_seconds(preference) == seconds
 
 
 def test_an_agent_reaches_four_calls_and_nothing_else(desk: Desk) -> None:

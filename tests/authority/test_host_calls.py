@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from authority import host_calls, host_runs, spaces, tasks, turns
+from authority import agent, host_calls, host_runs, spaces, tasks, turns
 from authority.failures import ValidationTypeError
 from authority.graph import EMPTY_HEAD
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
@@ -380,19 +380,8 @@ def test_an_ended_turn_leaves_nothing_behind(reviewed: Reviewed) -> None:
 
 def test_a_nomination_that_is_adopted_says_so(reviewed: Reviewed) -> None:
     nomination = reviewed.nominate("note:b")
-    row = Nomination.objects.create(
-        project_id=reviewed.authority.project_id,
-        authority=reviewed.authority,
-        nomination_sha256=nomination.sha256,
-        nomination_id=nomination.route,
-        destination_purpose=nomination.destination_purpose,
-        source_sequence=nomination.source_head.sequence,
-        records_count=len(nomination.records),
-        body=nomination.text.decode(),
-        body_bytes=len(nomination.text),
-        created_by_type="user_actor",
-        created_by_id="user_x",
-    )
+    agent.keep_nomination(reviewed.authority, nomination, actor=reviewed.actor)
+    row = Nomination.objects.get(authority=reviewed.authority)
     value = {
         "expectedCanonicalHead": reviewed.pin.as_wire(),
         "nominationSha256": nomination.sha256,

@@ -82,6 +82,7 @@ class Plot:
     pin: dict[str, Any] = field(default_factory=dict)
     authority_id: str = ""
     call_id: str = ""
+    failed_call_id: str = ""
     receipt_sha256: str = ""
     nomination_sha256: str = ""
     explanation_token: str = ""
@@ -153,6 +154,7 @@ class Plot:
             self.space_id,
             self.authority_id,
             self.call_id,
+            self.failed_call_id,
             self.nomination_sha256,
         ]
         return [text.encode() for text in shown]
@@ -423,6 +425,10 @@ def _add_authority(plot: Plot) -> None:
     assert call.receipt_sha256 is not None, call.error
     plot.receipt_sha256 = call.receipt_sha256
     plot.pin = Authority.objects.get(id=authority.id).pin.as_wire()
+    stale = {"expectedHead": EMPTY_HEAD.as_wire(), "nextHead": plot.pin, "v": 1}
+    plot.failed_call_id = host_calls.submit_advance(authority.wire_id, stale, actor=actor).wire_id
+    host_runs.run_next(HeldTurn(authority.id, uuid.uuid4()))
+    _nominate_another(plot)
     advance = {"expectedHead": plot.pin, "nextHead": plot.pin, "v": 1}
     plot.call_id = host_calls.submit_advance(authority.wire_id, advance, actor=actor).wire_id
     bindings = {"keyPrefix": None, "kind": None, "lane": None}
@@ -430,3 +436,14 @@ def _add_authority(plot: Plot) -> None:
     result = agent.query_memory(authority.wire_id, query, actor=actor)
     plot.explanation_token = result["explainCapability"]["token"]
     plot.result_sha256 = result["resultSha256"]
+
+
+def _nominate_another(plot: Plot) -> None:
+    """That waits for a decision."""
+    put = {"dependencies": [], "key": "waiting", "kind": "note", "v": 1, "value": {"text": plot.canary}}
+    head = {"generation": plot.space_sequence, "operationSha256": plot.space_operation}
+    remembered = {"expectedHead": head, "puts": [put], "requestId": "waiting", "tombstones": [], "v": 1}
+    receipt = agent.remember(plot.authority_id, remembered, actor=plot.tenant.actor)
+    plot.space_sequence, plot.space_operation = 2, str(receipt.head.operation_sha256)
+    asked = {"nominationId": plot.canary, "roots": ["waiting"], "v": 1}
+    plot.nomination_sha256 = agent.nominate(plot.authority_id, asked, actor=plot.tenant.actor).sha256

@@ -287,7 +287,10 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "host_calls.list": WHOLE_PAGE,
     "host_calls.get": NOTHING,
     "host_calls.withdraw": NOTHING,
+    "host_calls.resend": lambda plot: Seed(path={"call_id": plot.failed_call_id}),
     "receipts.get": NOTHING,
     "nominations.list": WHOLE_PAGE,
     "nominations.get": NOTHING,
+    "nominations.plan": WHOLE_PAGE,
+    "nominations.decide": lambda plot: Seed({"decision": "adopt", "expectedCanonicalHead": plot.pin}),
 }

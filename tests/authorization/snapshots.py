@@ -36,9 +36,9 @@ PLACES = {
     "job_id": IN_JOB,
     "endpoint_id": IN_ENDPOINT,
     "partition_id": IN_PARTITION,
-    "operation_id": IN_OPERATION,
     "space_id": IN_SPACE,
     "authority_id": IN_AUTHORITY,
+    "operation_id": IN_OPERATION,
 }
 
 type Snapshot = dict[str, tuple[int, str]]

@@ -79,7 +79,10 @@ AUDITED = {
     "authorities.remember": AuditAction.AGENT_REMEMBERED,
     "authorities.advance": AuditAction.HOST_CALL_SUBMITTED,
     "authorities.adopt": AuditAction.HOST_CALL_SUBMITTED,
+    "authorities.nominate": AuditAction.NOMINATION_ARRIVED,
     "host_calls.withdraw": AuditAction.HOST_CALL_WITHDRAWN,
+    "host_calls.resend": AuditAction.HOST_CALL_SUBMITTED,
+    "nominations.decide": AuditAction.NOMINATION_DECIDED,
 }
 # What is its own record, and writes no audit row.
 NOT_AUDITED = {
@@ -89,11 +92,10 @@ NOT_AUDITED = {
     "model_requests.select": "the selection stands in the request, and is made once",
     "authorities.query": "it leaves nothing but a token that explains its rows for a while",
     "authorities.explain": "it moves nothing but a clock; another result's digest revokes the token",
-    "authorities.nominate": "a proposal that was made before writes nothing; a new one is audited as it arrives",
 }
 OF_A_SECOND_TIME = {AuditAction.SECRET_CHANGED}
-# Tests of the authority reach these: the first proposal of its kind, and the end of a call in its turn.
-OF_AUTHORITIES = {AuditAction.NOMINATION_ARRIVED, AuditAction.HOST_CALL_FINISHED}
+# Tests of the authority reach this: the end of a call in its turn.
+OF_AUTHORITIES = {AuditAction.HOST_CALL_FINISHED}
 OF_PEOPLE = {AuditAction.MEMBER_JOINED, AuditAction.PASSWORD_CHANGED, AuditAction.USER_RENAMED}
 WRITING = [
     operation

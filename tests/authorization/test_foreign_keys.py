@@ -17,7 +17,6 @@ from tests.authorization.snapshots import columns_by_table, undone
 SIMPLE_KEYS: dict[str, str] = {}
 # Tables whose rows others hold, so that none can be taken away and come back: theirs are changed instead.
 HELD = {"providers_binding", "providers_namespace", "providers_resource"}
-HELD = {"providers_namespace", "providers_resource"}
 # Tables whose rows never go: a second row is written, another in these columns.
 APPENDED: dict[str, dict[str, Any]] = {
     "authority_space": {"space_id": "another", "authority_id": "another"},

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from authority import agent
 from providers import external_partitions
 from providers.models import Resource
 from stores import freezes, memory_stores
@@ -33,16 +32,7 @@ FIRST: dict[str, Callable[[Plot], object]] = {
     "deployments.promote": lambda plot: Resource.objects.filter(environment=plot.environment).update(
         description="Of another deployment."
     ),
-    "authorities.nominate": lambda plot: _note_more(plot),
 }
-
-
-def _note_more(plot: Plot) -> None:
-    """What is nominated at another head is another nomination."""
-    put = {"dependencies": [], "key": "more", "kind": "note", "v": 1, "value": {"text": "more"}}
-    head = {"generation": plot.space_sequence, "operationSha256": plot.space_operation}
-    asked = {"expectedHead": head, "puts": [put], "requestId": "more", "tombstones": [], "v": 1}
-    agent.remember(plot.authority_id, asked, actor=plot.tenant.actor)
 
 
 # What a request commits before its last transaction, and what repeating it makes of that: the tables of the first part.

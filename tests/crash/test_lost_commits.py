@@ -27,6 +27,7 @@ AGAIN: dict[str, int] = {
     "spaces.purge": 410,
     "authorities.delete": 404,
     "host_calls.withdraw": 409,
+    "nominations.decide": 409,
     "memory_documents.put": 412,
     "memory_documents.update": 412,
     "memory_documents.delete": 404,
