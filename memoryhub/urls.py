@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("memoryhub.console_urls")),
     path("p/<str:project_id>/<str:environment>/", include("stores.console_urls")),
     path("p/<str:project_id>/<str:environment>/", include("providers.console_urls")),
+    path("p/<str:project_id>/<str:environment>/", include("authority.console_urls")),
     path("", include("memoryhub.ground_urls")),
     path("", include("memoryhub.audit_urls")),
 ]

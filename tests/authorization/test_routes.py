@@ -34,6 +34,10 @@ JOB = ENVIRONMENT + "/work/{job_id}"
 RESOURCE = ENVIRONMENT + "/resources/{resource_id}"
 DOCUMENT = RESOURCE + "/documents/{document_id}"
 SESSION = ENVIRONMENT + "/sessions/{session_id}"
+NOMINATION = ENVIRONMENT + "/review/{authority_id}/{nomination_sha256}"
+AUTHORITY = ENVIRONMENT + "/authorities/{authority_id}"
+HOST_CALL = AUTHORITY + "/calls/{call_id}"
+RECEIPT = AUTHORITY + "/receipts/{receipt_sha256}"
 CONSOLE_ROUTES = {
     "/",
     "/start",
@@ -135,6 +139,23 @@ CONSOLE_ROUTES = {
     f"{SESSION}/delete",
     SESSION + "/bindings/{resource_id}/revoke",
     f"{STORE}/sessions",
+    f"{ENVIRONMENT}/review",
+    f"{ENVIRONMENT}/review/reject",
+    NOMINATION,
+    f"{NOMINATION}/record",
+    f"{NOMINATION}/adopt",
+    f"{NOMINATION}/reject",
+    f"{ENVIRONMENT}/authorities",
+    f"{ENVIRONMENT}/create-authority",
+    f"{ENVIRONMENT}/create-space",
+    AUTHORITY,
+    f"{AUTHORITY}/advance",
+    HOST_CALL,
+    f"{HOST_CALL}/progress",
+    f"{HOST_CALL}/resend",
+    f"{HOST_CALL}/withdraw",
+    RECEIPT,
+    f"{RECEIPT}/file",
 }
 
 
@@ -217,6 +238,10 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
             secret_id="secret_any",
             session_id="sesn_any",
             request_id="mrq_any",
+            authority_id="authority_any",
+            nomination_sha256="any",
+            call_id="hostcall_any",
+            receipt_sha256="any",
         )
     )
     assert answer.status_code in (302, 405), answer.status_code
