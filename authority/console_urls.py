@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from authority import authorities_console, nomination_console, review_console
+from authority import authorities_console, memory_console, nomination_console, review_console
 
 _AUTHORITY = "authorities/<str:authority_id>"
 _NOMINATION = "review/<str:authority_id>/<str:nomination_sha256>"
@@ -12,6 +12,7 @@ _RECEIPT = f"{_AUTHORITY}/receipts/<str:receipt_sha256>"
 urlpatterns = [
     path("review", review_console.review, name="review"),
     path("review/reject", review_console.reject_nominations, name="reject-nominations"),
+    path("nominate/<str:store_id>/<str:memory_id>", memory_console.nominate_memory, name="nominate-memory"),
     path("authorities", authorities_console.authorities, name="authorities"),
     path("create-authority", authorities_console.create_authority, name="create-authority"),
     path("create-space", authorities_console.create_space, name="create-space"),

@@ -7,7 +7,7 @@ from django import forms
 from authority.canonical import NotCanonical, is_code, is_digest, parse
 from authority.graph import Wire, find_head
 from authority.limits import CODE_LENGTH_MAX, KEY_LENGTH_MAX, ROUTES_MAX
-from authority.models import Space
+from authority.models import Route, Space
 from authority.reviews import NOTE_LENGTH_MAX, Choice
 from memoryhub.errors import InvalidRequest
 
@@ -103,3 +103,21 @@ def read_choices(values: list[str]) -> list[Choice]:
             raise InvalidRequest(INCOMPLETE)
         choices.append(Choice(authority_id, sha256))
     return list(dict.fromkeys(choices))
+
+
+class MemoryForm(forms.Form):
+    """`route`: `AUTHORITY_ID NAME`."""
+
+    route = forms.ChoiceField(label="For", help_text="What it would be reviewed for, and where.")
+
+    def __init__(self, *args: Any, routes: list[Route], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["route"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [
+            (
+                f"{one.authority.wire_id} {one.nomination_id}",
+                f"{one.destination_purpose}, {one.authority.canonical.authority_id}",
+            )
+            for one in routes
+        ]

@@ -4,20 +4,44 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from authority import review_plans, reviews
+from authority import memory_nominations, review_plans, reviews
 from authority.call_answers import answer_call
-from authority.limits import ADVANCE_REQUEST_BYTES_MAX
+from authority.limits import ADVANCE_REQUEST_BYTES_MAX, CODE_LENGTH_MAX
 from authority.plan_wires import plan_wire
 from authority.views import JSON_TYPE, AuthorityView, list_request, read_json
 from authority.wires import nomination_wire
 from memoryhub.actors import Actor
 from memoryhub.api import operation
+from memoryhub.fields import StrictSerializer, Text
 from memoryhub.problems import json_response
 from memoryhub.shapes import PageQuery
 
 type Values = dict[str, Any]
 
 DECISION_LABEL = "The review decision"
+
+
+class NominateMemoryBody(StrictSerializer):
+    nominationId = Text(length_min=1, length_max=CODE_LENGTH_MAX)
+    storeId = Text(length_min=1, length_max=64)
+    memoryId = Text(length_min=1, length_max=64)
+
+
+class MemoryNominations(AuthorityView):
+    @operation(
+        "authorities.nominate_memory",
+        "Propose a file of a store, or a document, as it is now",
+        body=NominateMemoryBody,
+    )
+    def post(self, authority_id: str, *, body: Values, actor: Actor) -> Values:
+        made = memory_nominations.nominate_memory(
+            authority_id,
+            store_id=body["storeId"],
+            memory_id=body["memoryId"],
+            route=body["nominationId"],
+            actor=actor,
+        )
+        return nomination_wire(made)
 
 
 class ReviewPlan(AuthorityView):

@@ -22,6 +22,7 @@ urlpatterns = [
     path(f"{AUTHORITY}/agent/query", agent_api.Query.as_view()),
     path(f"{AUTHORITY}/agent/explain", agent_api.Explain.as_view()),
     path(f"{AUTHORITY}/agent/nominate", agent_api.Nominate.as_view()),
+    path(f"{AUTHORITY}/memory-nominations", reviews_api.MemoryNominations.as_view()),
     path(f"{AUTHORITY}/host/advance", host_api.Advance.as_view()),
     path(f"{AUTHORITY}/host/adopt", host_api.Adopt.as_view()),
     path(f"{AUTHORITY}/host/calls", host_api.Calls.as_view()),

@@ -197,6 +197,7 @@ OPERATIONS: dict[str, Operation] = {
         _writes("authorities.query", "agent"),
         _writes("authorities.explain", "agent"),
         _writes("authorities.nominate", "agent"),
+        _writes("authorities.nominate_memory", "host"),
         _writes("authorities.advance", "host", "review"),
         _writes("authorities.adopt", "host"),
         _reads("host_calls.list"),

@@ -282,6 +282,9 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "authorities.query": _query,
     "authorities.explain": _explain,
     "authorities.nominate": lambda plot: Seed({"nominationId": plot.canary, "roots": [plot.canary], "v": 1}),
+    "authorities.nominate_memory": lambda plot: Seed(
+        {"nominationId": plot.canary, "storeId": plot.store_id, "memoryId": plot.memory_id}
+    ),
     "authorities.advance": lambda plot: Seed({"expectedHead": plot.pin, "nextHead": plot.pin, "v": 1}),
     "authorities.adopt": _adopt,
     "host_calls.list": WHOLE_PAGE,

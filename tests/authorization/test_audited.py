@@ -80,6 +80,7 @@ AUDITED = {
     "authorities.advance": AuditAction.HOST_CALL_SUBMITTED,
     "authorities.adopt": AuditAction.HOST_CALL_SUBMITTED,
     "authorities.nominate": AuditAction.NOMINATION_ARRIVED,
+    "authorities.nominate_memory": AuditAction.NOMINATION_ARRIVED,
     "host_calls.withdraw": AuditAction.HOST_CALL_WITHDRAWN,
     "host_calls.resend": AuditAction.HOST_CALL_SUBMITTED,
     "nominations.decide": AuditAction.NOMINATION_DECIDED,

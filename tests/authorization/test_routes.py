@@ -145,6 +145,7 @@ CONSOLE_ROUTES = {
     f"{NOMINATION}/record",
     f"{NOMINATION}/adopt",
     f"{NOMINATION}/reject",
+    ENVIRONMENT + "/nominate/{store_id}/{memory_id}",
     f"{ENVIRONMENT}/authorities",
     f"{ENVIRONMENT}/create-authority",
     f"{ENVIRONMENT}/create-space",
