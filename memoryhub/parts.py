@@ -29,6 +29,9 @@ class Part(Protocol):
         """The file that takes what it says; None when that goes to our stderr."""
 
 
+READY_FILE = "MEMORYHUB_READY_FILE"  # the variable that names what a program touches when it works
+
+
 class Program:
     """A command that runs until it is told to end. `log` takes what it says; None leaves it on stderr."""
 

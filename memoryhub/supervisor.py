@@ -49,10 +49,11 @@ from memoryhub.embedded import (
 from memoryhub.embedded.folder import make_folder, write_private
 from memoryhub.environ import read_integer, read_text
 from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
-from memoryhub.parts import Part, Program, Watch, rotate_log
+from memoryhub.parts import READY_FILE, Part, Program, Watch, rotate_log
 
 MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
 READY_SECONDS_MAX = 120.0
+WORKERS_SECONDS_MAX = 60.0
 PREPARE_SECONDS_MAX = 3_600.0
 LOOK_SECONDS = 0.2
 LISTEN_BACKLOG = 2_048
@@ -180,6 +181,7 @@ class Hub:
         self.settings = settings
         self.listener = listener
         self.watches: list[Watch] = []
+        self.ready_files: list[Path] = []
         self.logs_to_files = sys.stderr.isatty()
         self.environment = os.environ | {
             MARK: str(data_dir),
@@ -203,8 +205,9 @@ class Hub:
             _abandon(preparation)
         if not known:
             self._start_web()
+        self._start_workers()
         self._await_ready()
-        self._start_worker()
+        self._await_workers()
         data_version.write_state(self.data_dir, prepared=digest, version=__version__)
         return {"url": self.settings.BASE_URL, "data_dir": str(self.data_dir), **facts}
 
@@ -253,14 +256,21 @@ class Hub:
         web = self._program("web", command, environment=added, descriptors=[self.listener.fileno()])
         self._start_part("the web server", web)
 
-    def _start_worker(self) -> None:
+    def _start_workers(self) -> None:
         """Threads, since the database does the work: a pool of processes would load everything once more."""
         options = [*WORKER_OPTIONS, "--loglevel", "WARNING"]
         command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options]
-        self._start_part("the worker", self._program("worker", command))
+        self._start_part("the worker", self._worker("worker", command))
         calling = ["celery", "--quiet", "-A", "memoryhub.celery", "worker", *PROVIDER_OPTIONS]
-        program = self._program("provider-worker", [*calling, "--loglevel", "WARNING"])
+        program = self._worker("provider-worker", [*calling, "--loglevel", "WARNING"])
         self._start_part("the provider worker", program)
+
+    def _worker(self, name: str, module: list[str]) -> Program:
+        """One that touches a file when it takes jobs."""
+        file = self.data_dir / "run" / f"{name}.ready"
+        file.unlink(missing_ok=True)
+        self.ready_files.append(file)
+        return self._program(name, module, environment={READY_FILE: str(file)})
 
     def _program(
         self,
@@ -323,6 +333,15 @@ class Hub:
         )
         what = "the web server ended" if self._web_ended() else answer
         raise UpError(Exit.NOT_READY, f"The hub did not become ready, {what}: {where}.")
+
+    def _await_workers(self) -> None:
+        """So that the first call of a service finds who makes it. Without them all else works, so they may come later."""
+
+        def are_there() -> bool:
+            return all(file.exists() for file in self.ready_files)
+
+        if not processes.wait_until(are_there, WORKERS_SECONDS_MAX, step_seconds=0.02):
+            _tell("the workers are still starting")
 
     def _web_ended(self) -> bool:
         return any(watch.name == "the web server" and watch.part.pid() is None for watch in self.watches)

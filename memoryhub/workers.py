@@ -1,7 +1,9 @@
 """The workers that run: each says so every few seconds, so that a page can tell whether anybody works."""
 
+import os
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import structlog
 from django.db import DatabaseError, InterfaceError, connection
@@ -9,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from memoryhub import __version__
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Sweep, Worker
+from memoryhub.parts import READY_FILE
 from memoryhub.progress import stopping
 
 log = structlog.get_logger("memoryhub.workers")
@@ -19,7 +22,9 @@ FORGOTTEN_HOURS = 24
 
 
 def begin(name: str) -> None:
-    """Beat in a thread until the worker ends."""
+    """Tell who started the worker that it takes jobs, and beat in a thread until it ends."""
+    if ready_file := os.environ.get(READY_FILE):
+        Path(ready_file).touch()
     threading.Thread(target=_beat, args=[name], name="worker beat", daemon=True).start()
 
 

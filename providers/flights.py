@@ -9,6 +9,8 @@ from uuid import UUID
 
 import structlog
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import QuerySet
+from django.db.transaction import atomic
 
 from memoryhub.columns import ClockTimestamp
 from providers.egress import Outgoing, Reply, send
@@ -102,10 +104,17 @@ def _watch() -> None:
         time.sleep(LOOK_SECONDS)
 
 
+@atomic
+def _beat(held: QuerySet[HttpOperation]) -> None:
+    """A row that is locked is being worked on: to wait for it, with others in hand, could be a deadlock."""
+    free = held.select_for_update(skip_locked=True).values_list("id", flat=True)
+    HttpOperation.objects.filter(id__in=list(free)).update(beat_at=ClockTimestamp())
+
+
 def _look(watched: list[Flight], beat_at: float) -> float:
     held = HttpOperation.objects.filter(claim__in=[flight.claim for flight in watched])
     if time.monotonic() >= beat_at:
-        held.update(beat_at=ClockTimestamp())
+        _beat(held)
         beat_at = time.monotonic() + BEAT_SECONDS
     live = set(held.filter(cancelled_at=None).values_list("claim", flat=True))
     for flight in watched:

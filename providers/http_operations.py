@@ -122,13 +122,16 @@ def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt |
     return _start_attempt(operation, pinned, claim, ends_at)
 
 
-def _lock(operation_id: UUID) -> HttpOperation | None:
-    """The operation with its session, both held; None when it is gone, or held by another run at this moment."""
-    session_id = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True).first()
+def _lock(operation_id: UUID, session_id: UUID | None = None) -> HttpOperation | None:
+    """The operation with its session, both held; None when it is gone. Waits: a beat holds the row for a moment."""
+    if session_id is None:
+        session_id = find_row(
+            HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True)
+        )
     if session_id is None:
         return None
     session = find_row(Session.objects.select_for_update(no_key=True).filter(id=session_id))
-    held = HttpOperation.objects.select_for_update(skip_locked=True, of=("self",)).filter(id=operation_id)
+    held = HttpOperation.objects.select_for_update(of=("self",)).filter(id=operation_id)
     operation = find_row(
         held.select_related("model_request", "tool_call", "binding__resource", "binding__namespace")
     )
@@ -262,7 +265,7 @@ def _observe(attempt: _Attempt, reply: Reply) -> _Observed:
 @atomic
 def _conclude(attempt: _Attempt, observed: _Observed) -> float | None:
     """The seconds until the next attempt, None at the end. A run that has lost its row writes nothing."""
-    operation = _lock(attempt.operation.id)
+    operation = _lock(attempt.operation.id, attempt.operation.session_id)
     mine = (SENDING, attempt.operation.claim, attempt.operation.attempt)
     if operation is None or (operation.state, operation.claim, operation.attempt) != mine:
         return None

@@ -3,7 +3,7 @@
 Source: contract, section 6. A recall that failed leaves nothing accepted, and nothing may be inferred on it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -135,11 +135,11 @@ def settle_request(session: Session, request: ModelRequest) -> None:
 
     The session is locked.
     """
-    if request.state != RECALLING or _is_asking(request):
+    asked = list(_operations(request).defer("body"))
+    if request.state != RECALLING or any(one.state != http_calls.DONE for one in asked):
         return
     try:
-        with atomic():
-            _keep(session, request)
+        _keep(session, request, asked)
     except RecallFailed as error:
         request.state, request.input_text, request.cause = RECALL_FAILED, None, error.facts
         request.save(update_fields=["state", "input_text", "cause"])
@@ -155,12 +155,12 @@ def _accept(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
     if request.state == ACCEPTED:
         return Accepted(request, _kept(request), is_new=False)
     sessions.require_live(session)
-    return Accepted(request, _keep(session, request), is_new=True)
+    return Accepted(request, _keep(session, request, []), is_new=True)
 
 
-def _keep(session: Session, request: ModelRequest) -> list[Projection]:
-    """A step. Raises: RecallFailed."""
-    answers = {one.resource_id: one.outcome for one in _operations(request)}
+def _keep(session: Session, request: ModelRequest, asked: Iterable[HttpOperation]) -> list[Projection]:
+    """A step. `asked`: the services, which have answered. Raises: RecallFailed, with nothing written."""
+    answers = {one.resource_id: one.outcome for one in asked}
     recalled = recall_all(session, live_bindings(session), answers)
     projections = Projection.objects.bulk_create(draft_projection(request, one) for one in recalled)
     request.state, request.accepted_at, request.input_text = ACCEPTED, ClockTimestamp(), None

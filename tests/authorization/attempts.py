@@ -69,7 +69,8 @@ class Attempt:
 def attempt_on(operation: DocumentedOperation, plot: Plot) -> Attempt:
     """A valid request of the plot's owner."""
     assert operation.name in SEEDS, f"UNSEEDED: give {operation.name} its line in seeds.py"
-    return Attempt(operation, SEEDS[operation.name](plot), plot.path_ids)
+    seed = SEEDS[operation.name](plot)
+    return Attempt(operation, seed, plot.path_ids | seed.ids)
 
 
 def id_parameters(operation: DocumentedOperation) -> list[str]:

@@ -21,6 +21,7 @@ class Seed:
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
     path: dict[str, str] = field(default_factory=dict)  # parameters of the URL that are not ids
+    ids: dict[str, str] = field(default_factory=dict)  # where the usual things of the plot do not fit
 
 
 NOTHING: Callable[[Plot], Seed] = lambda plot: Seed()  # noqa: E731 - a line of the table below
@@ -244,8 +245,8 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     ),
     "tool_calls.create": _tool_call,
     "tool_calls.get": NOTHING,
-    "http_operations.list": lambda plot: Seed(path={"session_id": plot.service_session_id}),
-    "http_operations.cancel": lambda plot: Seed(path={"session_id": plot.service_session_id}),
+    "http_operations.list": lambda plot: Seed(ids={"session_id": plot.service_session_id}),
+    "http_operations.cancel": lambda plot: Seed(ids={"session_id": plot.service_session_id}),
     "endpoints.create": lambda plot: Seed({"name": "new", "environment": plot.environment.wire_id}),
     "endpoints.get": NOTHING,
     "endpoints.list": WHOLE_PAGE,

@@ -26,10 +26,15 @@ from tests.documented import EVERY_OPERATION, DocumentedOperation, documented_op
 from tests.world import Caller
 
 STORE_IDS = frozenset({"store_id", "memory_id", "version_id"})
-SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id"})
+SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id", "operation_id"})
+ENDPOINT_IDS = frozenset({"endpoint_id", "credential_id", "partition_id", "record_id"})
 AUTHORITY_IDS = frozenset({"space_id", "authority_id", "call_id", "receipt_sha256", "nomination_sha256"})
 ENVIRONMENT_IDS = (
-    STORE_IDS | SESSION_IDS | AUTHORITY_IDS | {"environment_id", "key_id", "deployment_id", "secret_id"}
+    STORE_IDS
+    | SESSION_IDS
+    | ENDPOINT_IDS
+    | AUTHORITY_IDS
+    | {"environment_id", "key_id", "deployment_id", "secret_id"}
 )
 PROJECT_IDS = ENVIRONMENT_IDS | {"project_id", "member_id", "invitation_id"}
 
@@ -81,6 +86,10 @@ def make_world(name: str, plots: Plots) -> World:
 @pytest.fixture
 def world(request: pytest.FixtureRequest, plots: Plots) -> World:
     return make_world(request.param, plots)
+
+
+def test_every_id_of_a_url_is_foreign_to_another_project() -> None:
+    assert set(GHOSTS) == PROJECT_IDS
 
 
 EVERY_STORE_OPERATION = pytest.mark.parametrize(
@@ -200,10 +209,10 @@ def foreign_pairs(operation: DocumentedOperation, world: World) -> Iterator[Pair
     if named:
         yield Pair("the victim's URL", attempt, attempt.aimed_at(**{named[0]: GHOSTS[named[0]]}))
         own = attempt_on(operation, world.attacker)
-        lost = own.aimed_at(**{named[0]: world.victim.path_ids[named[0]]})
+        lost = own.aimed_at(**{named[0]: attempt.ids[named[0]]})
         yield Pair(f"foreign {named[0]}, own rest", lost, own.aimed_at(**{named[0]: GHOSTS[named[0]]}))
     for inner in named[1:]:
-        mine = attempt.aimed_at(**{named[0]: world.attacker.path_ids[named[0]]})
+        mine = attempt.aimed_at(**{named[0]: own.ids[named[0]]})
         yield Pair(
             f"own {named[0]}, foreign {inner}", mine, mine.aimed_at(**{inner: GHOSTS[inner]}), (404, 403)
         )

@@ -67,7 +67,7 @@ def _talk(known: dict[str, list[str]], resource: str, pack: str, actor: Actor) -
     session = sessions.create_session(wanted, idempotency_key=None, actor=actor).session.wire_id
     session_events.add_event(session, type_="user.message", data={"text": pack, pack[:60]: pack}, actor=actor)
     request = model_requests.open_request(
-        session, client_request_id=pack[:200], input_text=pack, actor=actor
+        session, client_request_id=pack[:200], input_text=pack, waits=True, actor=actor
     ).request.wire_id
     model_requests.select_memory(session, request, use=[resource], actor=actor)
     calls = [
@@ -78,6 +78,12 @@ def _talk(known: dict[str, list[str]], resource: str, pack: str, actor: Actor) -
     ]
     for number, (name, arguments) in enumerate(calls):
         tool_calls.call_tool(
-            session, request, call_id=f"{number} {pack[:60]}", name=name, arguments=arguments, actor=actor
+            session,
+            request,
+            call_id=f"{number} {pack[:60]}",
+            name=name,
+            arguments=arguments,
+            waits=True,
+            actor=actor,
         )
     known |= {"session_id": [session], "request_id": [request]}

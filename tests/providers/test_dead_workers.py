@@ -1,18 +1,21 @@
 """What dead workers and an emptied queue leave, and how many calls are in the air."""
 
+import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.transaction import atomic
 
 from memoryhub import ids, jobs
 from memoryhub.columns import ClockTimestamp
 from providers import http_operations, tool_calls
 from providers.models import HttpOperation, ModelRequest, Projection, ToolCall
 from tests.providers import misbehaving
+from tests.providers.misbehaving import Exchange
 from tests.providers.services import Service, in_thread, open_unwaited
 
 
@@ -146,3 +149,31 @@ def test_bodies_go_before_operations(service: Service) -> None:
     assert operation.body is None
     http_operations.clear_expired(bodies_hours=24, operations_days=1)
     assert not HttpOperation.objects.filter(id=operation.id).exists()
+
+
+def test_an_answer_that_comes_while_its_row_is_held_waits_for_it(service: Service) -> None:
+    """A beat, or whoever looks at the row, holds it for a moment: the run is not lost, nothing is sent again."""
+    held, answered = threading.Event(), threading.Event()
+    holding: list[Future[None]] = []
+
+    def hold() -> None:
+        with atomic():
+            list(HttpOperation.objects.select_for_update().filter(project_id=service.actor.project_id))
+            held.set()
+            assert answered.wait(5)
+            time.sleep(0.2)  # the run has its answer and wants the row
+
+    def answer(exchange: Exchange) -> None:
+        holding.append(pool.submit(in_thread, hold))
+        assert held.wait(5)
+        misbehaving.normal(exchange)
+        answered.set()
+
+    session_id = service.open()
+    service.endpoint.script = [answer]
+    with ThreadPoolExecutor(1) as pool:
+        service.begin(session_id)
+        [one.result() for one in holding]
+    [operation] = service.operations()
+    assert (operation.state, operation.code, operation.attempt) == ("done", "ok", 1)
+    assert len(service.endpoint.exchanges) == 1

@@ -10,7 +10,7 @@ from memoryhub.columns import ClockTimestamp
 from providers import endpoint_calls
 from providers.declarations import parse_manifest
 from providers.models import EndpointOperation, ExternalItem, ExternalPartition, ExternalRecord
-from tests.providers.test_endpoint_wire import Host
+from tests.providers.test_endpoint_wire import Host, kept
 from tests.world import Caller, Tenant
 
 
@@ -72,7 +72,7 @@ def test_an_owner_sees_edits_and_takes_along_what_hosts_keep(call: Caller, host:
     assert call("DELETE", f"{inside}/records/{ids[1]}").status == 200
     assert host.recall().body["text"] == "The cat is Nori."
     assert call("DELETE", inside).status == 200
-    assert ExternalRecord.objects.count() == EndpointOperation.objects.count() == 0
+    assert not kept(host, ExternalRecord) and not kept(host, EndpointOperation)
     assert host.recall().body["text"] == ""
 
 
@@ -82,7 +82,7 @@ def test_an_endpoint_goes_with_all_it_holds_when_its_name_is_given(
     host.remember("First.")
     assert call("DELETE", url, query={"expected_name": "other"}).status == 400
     assert call("DELETE", url, query={"expected_name": "facts"}).status == 200
-    assert ExternalPartition.objects.count() == ExternalRecord.objects.count() == 0
+    assert not kept(host, ExternalPartition) and not kept(host, ExternalRecord)
     assert host.recall().status == 401
 
 
@@ -95,20 +95,20 @@ def test_a_changed_endpoint_limits_its_recall(call: Caller, host: Host, url: str
 def test_records_and_answers_go_when_their_time_is_over(call: Caller, host: Host, url: str) -> None:
     host.remember("Old.", operationId="old")
     host.remember("New.")
-    old = ExternalRecord.objects.get(text="Old.")
+    old = kept(host, ExternalRecord).get(text="Old.")
     month_ago = ClockTimestamp() - timedelta(days=31)
     ExternalRecord.objects.filter(id=old.id).update(changed_at=month_ago)
     ExternalItem.objects.create(
         project_id=old.project_id, partition_id=old.partition_id, role="user", text="Hello."
     )
-    ExternalItem.objects.update(created_at=month_ago)
+    kept(host, ExternalItem).update(created_at=month_ago)
     endpoint_calls.clear_expired()
-    assert ExternalRecord.objects.count() == 2, "without a retention everything is kept"
+    assert kept(host, ExternalRecord).count() == 2, "without a retention everything is kept"
     call("PATCH", url, {"retention_days": 30})
-    EndpointOperation.objects.filter(operation_id="old").update(
+    kept(host, EndpointOperation).filter(operation_id="old").update(
         created_at=ClockTimestamp() - timedelta(hours=25)
     )
     endpoint_calls.clear_expired()
-    assert [record.text for record in ExternalRecord.objects.all()] == ["New."]
-    assert ExternalItem.objects.count() == 0
-    assert EndpointOperation.objects.count() == 1
+    assert [record.text for record in kept(host, ExternalRecord)] == ["New."]
+    assert not kept(host, ExternalItem)
+    assert kept(host, EndpointOperation).count() == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model, QuerySet
 from django.test import Client
 
 from providers import endpoints, external_partitions
@@ -63,6 +64,11 @@ class Host:
 
     def remember(self, fact: str, **more: Any) -> str:
         return str(self.tool("remember", fact=fact, **more).body["result"]["id"])
+
+
+def kept[M: Model](host: Host, model: type[M]) -> QuerySet[M]:
+    """The rows of one kind in the project of the endpoint."""
+    return model._default_manager.filter(project_id=host.endpoint.project_id)
 
 
 def at(seconds: float) -> str:
@@ -185,7 +191,7 @@ def test_a_recall_of_nothing_stores_nothing(host: Host) -> None:
     assert answer.status == 200
     assert (answer.body["text"], answer.body["sources"]) == ("", [])
     assert answer.body["cursor"].startswith("c1.")
-    assert ExternalPartition.objects.count() == 0
+    assert kept(host, ExternalPartition).count() == 0
 
 
 def test_a_recall_gives_what_fits_best_first_and_whole(host: Host) -> None:
@@ -278,14 +284,14 @@ def test_the_same_operation_gets_the_same_bytes(host: Host) -> None:
     host.tool("replace", id=record_id, fact="Changed.", cursor=host.recall().body["cursor"])
     again = host.tool("remember", fact="Once.", operationId="same")
     assert (again.status, again.content) == (first.status, first.content)
-    assert ExternalRecord.objects.count() == 1
+    assert kept(host, ExternalRecord).count() == 1
 
 
 def test_access_and_deadline_are_no_part_of_an_operation(host: Host) -> None:
     request = host.request(tool="remember", arguments={"fact": "Once."})
     first = host.post(request)
     assert host.post(request | {"deadlineAt": at(5)}).content == first.content
-    assert ExternalRecord.objects.count() == 1
+    assert kept(host, ExternalRecord).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -296,7 +302,7 @@ def test_another_operation_under_a_used_id_is_refused(host: Host, change: dict[s
     request = host.request(tool="remember", arguments={"fact": "Once."})
     host.post(request)
     assert code(host.post(request | change)) == (422, "operation_mismatch")
-    assert ExternalRecord.objects.count() == 1
+    assert kept(host, ExternalRecord).count() == 1
 
 
 def test_a_refusal_of_a_tool_is_replayed(host: Host) -> None:
@@ -305,13 +311,13 @@ def test_a_refusal_of_a_tool_is_replayed(host: Host) -> None:
     first = host.post(request)
     assert code(first) == (404, "not_found")
     assert host.post(request).content == first.content
-    assert EndpointOperation.objects.count() == 1
+    assert kept(host, EndpointOperation).count() == 1
 
 
 def test_partitions_count_operations_apart(host: Host) -> None:
     for partition in ("p1", "p2"):
         host.remember("Once.", operationId="same", partition=partition)
-    assert ExternalRecord.objects.count() == 2
+    assert kept(host, ExternalRecord).count() == 2
 
 
 def test_twenty_at_once_write_once(committed: Tenant) -> None:
@@ -358,7 +364,7 @@ def test_an_operation_that_outlasts_its_caller_is_said_to_be_under_way(committed
 
 def test_a_frozen_partition_is_read_and_not_written(host: Host) -> None:
     record_id = host.remember("First.", operationId="first")
-    partition = ExternalPartition.objects.get()
+    partition = kept(host, ExternalPartition).get()
     external_partitions.freeze_partition(host.id, partition.wire_id, actor=host.actor)
     cursor = host.recall().body["cursor"]
     assert host.recall().body["text"] == "First."
@@ -372,7 +378,7 @@ def test_a_frozen_partition_is_read_and_not_written(host: Host) -> None:
 def test_an_owners_edit_is_a_conflict_for_who_recalled_before(host: Host) -> None:
     record_id = host.remember("First.")
     cursor = host.recall().body["cursor"]
-    partition = ExternalPartition.objects.get()
+    partition = kept(host, ExternalPartition).get()
     external_partitions.update_record(
         host.id, partition.wire_id, record_id, text="Edited.", expected_revision=1, actor=host.actor
     )
@@ -386,7 +392,7 @@ def test_conversations_have_their_own_way_in(host: Host) -> None:
     path = "/partitions/p1/ingest"
     items = {"items": [{"role": "user", "text": "My cat is called Miso."}]}
     assert host.post(items, path=path, token=token).body == {"status": "accepted", "items": 1}
-    assert [item.text for item in ExternalItem.objects.all()] == ["My cat is called Miso."]
+    assert [item.text for item in kept(host, ExternalItem)] == ["My cat is called Miso."]
     assert code(host.post(items, path=path)) == (401, "unauthorized")
     for wrong in (
         {},

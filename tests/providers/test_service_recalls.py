@@ -72,7 +72,12 @@ def test_resources_are_recalled_in_parallel_and_all_or_nothing(service: Service)
     service.endpoint.script = [misbehaving.error(404, "not_found")]
     with pytest.raises(RecallFailed):
         service.recall(session_id, "r2")
-    assert Projection.objects.filter(model_request__client_request_id="r2").count() == 0
+    assert (
+        Projection.objects.filter(
+            project_id=service.actor.project_id, model_request__client_request_id="r2"
+        ).count()
+        == 0
+    )
     assert len(service.recall(session_id, "r2").projections) == 3
     assert len(service.endpoint.exchanges) == 6
 

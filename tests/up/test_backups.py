@@ -65,7 +65,7 @@ def test_a_backup_under_load_is_restored_into_an_empty_folder(data_dir: Path, tm
         restored = run_command(other, "restore", str(file))
         assert restored.returncode == 0, restored.stderr
         assert "ok    version_content" in restored.stderr
-        assert "is new" not in restored.stderr
+        assert "secrets.json is new" not in restored.stderr
         second = RunningHub(other)
         status, page = second.call("GET", f"/v1/memory_stores/{store_id}/memories?limit=100", key=key)
         assert status == 200

@@ -34,6 +34,15 @@ def test_one_line_says_where_and_how(hub: RunningHub) -> None:
     assert hub.is_ready()
 
 
+def test_when_it_is_ready_its_workers_take_jobs(hub: RunningHub) -> None:
+    """The caller of the first call of a service waits for two seconds only."""
+    ready = hub.data_dir / "run"
+    assert {file.name for file in ready.glob("*.ready")} == {"provider-worker.ready", "worker.ready"}
+    for module in ("memoryhub.worker", "memoryhub.celery"):
+        [pid] = list_parts(hub.data_dir, module)
+        assert processes.is_running(pid)
+
+
 def test_a_command_beside_it_knows_its_address(hub: RunningHub) -> None:
     done = run_command(hub.data_dir, "sign_in_link")
     assert done.stdout.startswith(f"{hub.facts['url']}/sign-in/"), done.stderr

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.bench.cells import CLIENTS, CONVERSATIONS, LARGE, ROOM, SMALL, Targets, all_cells
@@ -12,22 +13,24 @@ from tools.bench.figures import goals, table
 from tools.bench.floor import Statement
 from tools.bench.hub import started_hub, started_postgres
 from tools.bench.measure import measure_all
+from tools.bench.services import measure_recalls, started_endpoint, started_worker
 
 
 def main() -> int:
     options = _parse()
-    with started_postgres() as postgres:
-        key, targets, statements = _arrange()
-        facts = {"key": key, "dsn": postgres.dsn(), "statements": statements}
-        with (
-            started_hub(postgres) as hub,
-            started_fleet(max(CLIENTS), port=hub.web.port, make_plans=targets.make_plans, **facts) as fleet,
-        ):
-            figures = measure_all(hub, fleet, all_cells(), rounds=options.rounds, seconds=options.seconds)
-            memory = [f"{size >> 20} MB" for size in hub.web_memory_bytes()]
-    print(table(figures))
+    with started_postgres() as postgres, started_endpoint(postgres) as endpoint:
+        arranged = _arrange(endpoint.origin)
+        facts = {"key": arranged.key, "dsn": postgres.dsn(), "statements": arranged.statements}
+        plans = arranged.targets.make_plans
+        with started_hub(postgres) as hub:
+            with started_fleet(max(CLIENTS), port=hub.web.port, make_plans=plans, **facts) as fleet:
+                figures = measure_all(hub, fleet, all_cells(), rounds=options.rounds, seconds=options.seconds)
+                memory = [f"{size >> 20} MB" for size in hub.web_memory_bytes()]
+            with started_worker(postgres):
+                recalls = measure_recalls(hub.web.port, arranged.key, arranged.asking, endpoint)
+    print(table(figures), recalls.table(), sep="\n\n")
     print("\nResident memory of the web processes at the end:", ", ".join(memory), "\n")
-    print(*goals(figures), sep="\n")
+    print(*goals(figures), *recalls.goals(), sep="\n")
     if options.json:
         options.json.write_text(json.dumps([figure.as_record() for figure in figures.taken], indent=1))
     return 0
@@ -41,14 +44,23 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _arrange() -> tuple[str, Targets, Mapping[str, Sequence[Statement]]]:
-    """The key of a filled hub, what the clients aim at, and the statements of each operation."""
+@dataclass(frozen=True, slots=True)
+class _Arranged:
+    """The key of a filled hub, what the clients aim at, the statements of each operation, and a session whose memory is a service."""
+
+    key: str
+    targets: Targets
+    statements: Mapping[str, Sequence[Statement]]
+    asking: str
+
+
+def _arrange(origin: str) -> _Arranged:
     import django
 
     django.setup()
     from django.core.management import call_command
 
-    from tools.bench.arrange import make_conversations, make_target, make_world
+    from tools.bench.arrange import make_asking_session, make_conversations, make_target, make_world
     from tools.bench.record import record_operations
 
     call_command("migrate", verbosity=0)
@@ -62,7 +74,12 @@ def _arrange() -> tuple[str, Targets, Mapping[str, Sequence[Statement]]]:
         ),
     )
     recorded = make_conversations(1, max(CLIENTS), actor=world.actor)
-    return world.key, targets, record_operations(world, make_target(SMALL, actor=world.actor), recorded)
+    return _Arranged(
+        key=world.key,
+        targets=targets,
+        statements=record_operations(world, make_target(SMALL, actor=world.actor), recorded),
+        asking=make_asking_session(origin, actor=world.actor),
+    )
 
 
 if __name__ == "__main__":

@@ -122,13 +122,28 @@ def _make_conversation(resource_id: str, document_id: str, actor: Actor) -> Conv
         agent_writes=True,
         actor=actor,
     )
-    wanted = WantedSession(
-        environment=None,
-        agent=None,
-        deployment_id=None,
-        bindings=[WantedBinding(resource_id, "document", document_id, "read-write")],
-        stores=[],
-        title="",
-    )
-    session = sessions.create_session(wanted, idempotency_key=None, actor=actor).session
+    session = _open_session(WantedBinding(resource_id, "document", document_id, "read-write"), actor)
     return Conversation(session.id, document.memory.store_id, document.memory.id, document.memory.path)
+
+
+def make_asking_session(origin: str, *, actor: Actor) -> str:
+    """The id of a session whose memory is a service at `origin`."""
+    declared.declare_resource(
+        environment=None,
+        resource={
+            "id": "service",
+            "description": "What is known.",
+            "provider": {"kind": "http", "connection": "service", "tools": []},
+        },
+        connection={"id": "service", "origin": origin, "methods": ["POST"]},
+        acknowledge_endpoint_change=True,
+        actor=actor,
+    )
+    return _open_session(WantedBinding("service", "namespace", "bench", "read"), actor).wire_id
+
+
+def _open_session(binding: WantedBinding, actor: Actor) -> Session:
+    wanted = WantedSession(
+        environment=None, agent=None, deployment_id=None, bindings=[binding], stores=[], title=""
+    )
+    return sessions.create_session(wanted, idempotency_key=None, actor=actor).session
