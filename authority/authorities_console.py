@@ -4,12 +4,12 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import FileResponse, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from authority import authorities as verbs
-from authority import host_calls, spaces
+from authority import host_calls, space_archives, spaces
 from authority.authorities import Lane, Options
 from authority.models import Authority, Route, Space
 from authority.plan_facts import list_passed
@@ -21,6 +21,7 @@ from memoryhub.actors import Actor
 from memoryhub.errors import HubError
 from memoryhub.forms import add_refusal
 from memoryhub.pages import PageRequest, form_status, go_to, list_request, page
+from memoryhub.spools import file_answer, filled_spool
 
 BEFORE_PIN_SHOWN = 5
 SPACES_OFFERED_MAX = 100
@@ -80,6 +81,17 @@ def advance_authority(request: PageRequest, authority_id: str, *, actor: Actor) 
     if sha256:
         return go_to(request, "nomination", authority_id=authority_id, nomination_sha256=sha256)
     return go_to(request, "authority", authority_id=authority_id)
+
+
+@page("spaces.export")
+@require_safe
+def export_reviewed(request: PageRequest, authority_id: str, *, actor: Actor) -> FileResponse:
+    """What agents read: the records at the pin, as the archive of a store."""
+    shown = verbs.get_authority(authority_id, actor=actor)
+    with filled_spool() as spool:
+        space_archives.export_space(shown.canonical.wire_id, shown.pin.reference, spool, actor=actor)
+    name = f"{shown.canonical.authority_id.replace('/', '-')}-at-{shown.pin_sequence}.tar"
+    return file_answer(spool, content_type="application/x-tar", file_name=name)
 
 
 # Host calls.

@@ -17,6 +17,7 @@ urlpatterns = [
     path("create-authority", authorities_console.create_authority, name="create-authority"),
     path("create-space", authorities_console.create_space, name="create-space"),
     path(_AUTHORITY, authorities_console.authority, name="authority"),
+    path(f"{_AUTHORITY}/archive", authorities_console.export_reviewed, name="export-reviewed"),
     path(f"{_AUTHORITY}/advance", authorities_console.advance_authority, name="advance-authority"),
     path(_CALL, authorities_console.host_call, name="host-call"),
     path(f"{_CALL}/progress", authorities_console.host_call_progress, name="host-call-progress"),

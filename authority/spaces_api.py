@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from authority import space_history, spaces
+from django.http import FileResponse
+
+from authority import space_archives, space_history, spaces
 from authority.canonical import parse
 from authority.failures import ValidationTypeError
 from authority.graph import HeadReference, find_reference, parse_change
@@ -20,9 +22,11 @@ from memoryhub.api import HubView, operation
 from memoryhub.errors import InvalidRequest
 from memoryhub.fields import Choice, Integer, Sha256, StrictSerializer, Text
 from memoryhub.shapes import PageQuery
+from memoryhub.spools import file_answer, filled_spool
 
 type Values = dict[str, Any]
 
+ARCHIVE_TYPE = "application/x-tar"
 COMMIT_LABEL = "The commit request"
 _COMMIT = {"actorId", "changes", "expectedHead", "operationId", "v"}
 _COMMIT_MORE = {"instant", "maximumOperationBytes"}
@@ -121,6 +125,23 @@ def _reference(sequence: int | None, operation_sha256: str | None) -> HeadRefere
             raise InvalidRequest("sequence: An operation is named with its sequence.")
         return None
     return spaces.head_reference(sequence, operation_sha256)
+
+
+class SpaceArchive(SpaceView):
+    @operation(
+        "spaces.export",
+        "Export the records at a head as the archive of a store",
+        query=HeadQuery,
+        answer_types=(ARCHIVE_TYPE,),
+    )
+    def get(self, space_id: str, *, query: Values, actor: Actor) -> FileResponse:
+        reference = _reference(query.get("sequence"), query.get("operation"))
+        with filled_spool() as spool:
+            head, manifest_sha256 = space_archives.export_space(space_id, reference, spool, actor=actor)
+        name = f"{space_id}-at-{head.sequence}.tar"
+        answer = file_answer(spool, content_type=ARCHIVE_TYPE, file_name=name)
+        answer["manifest-sha256"] = manifest_sha256
+        return answer
 
 
 class SpaceCommit(SpaceView):

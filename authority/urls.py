@@ -13,6 +13,7 @@ urlpatterns = [
     path(f"{SPACE}/head", spaces_api.SpaceHead.as_view()),
     path(f"{SPACE}/snapshot", spaces_api.SpaceSnapshot.as_view()),
     path(f"{SPACE}/changes", spaces_api.SpaceChanges.as_view()),
+    path(f"{SPACE}/archive", spaces_api.SpaceArchive.as_view()),
     path(f"{SPACE}/commit", spaces_api.SpaceCommit.as_view()),
     path(f"{SPACE}/verify", spaces_api.SpaceVerify.as_view()),
     path(f"{SPACE}/purge", spaces_api.SpacePurge.as_view()),

@@ -185,6 +185,7 @@ OPERATIONS: dict[str, Operation] = {
         _reads("spaces.head"),
         _reads("spaces.snapshot"),
         _reads("spaces.changes"),
+        _reads("spaces.export"),
         _writes("spaces.commit", "host"),
         Operation("spaces.verify", frozenset({"admin"}), writes=False),
         _writes("spaces.purge"),

@@ -271,6 +271,7 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "spaces.get": NOTHING,
     "spaces.head": NOTHING,
     "spaces.snapshot": NOTHING,
+    "spaces.export": NOTHING,
     "spaces.changes": lambda plot: Seed(query={"from_sequence": 0}),
     "spaces.commit": _commit,
     "spaces.verify": NOTHING,

@@ -150,6 +150,7 @@ CONSOLE_ROUTES = {
     f"{ENVIRONMENT}/create-authority",
     f"{ENVIRONMENT}/create-space",
     AUTHORITY,
+    f"{AUTHORITY}/archive",
     f"{AUTHORITY}/advance",
     HOST_CALL,
     f"{HOST_CALL}/progress",
