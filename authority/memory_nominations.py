@@ -14,6 +14,7 @@ from authority.models import Authority, Nomination, RecordVersion
 from authority.nominations_kept import find_nomination
 from authority.spaces import lock_space
 from memoryhub.actors import Actor
+from memoryhub.erasure import hold_copies
 from memoryhub.errors import Conflict
 from memoryhub.nomination_sources import NominationSource, read_nomination_source
 
@@ -27,6 +28,7 @@ def nominate_memory(
     Raises: NotFound, ValidationTypeError for a route that there is not, CapacityError, PurgedSpaceError, Conflict.
     """
     authority = get_authority(authority_id, actor=actor)
+    hold_copies(authority.environment_id)
     source = read_nomination_source(store_id, memory_id, actor=actor)
     if source.environment_id != authority.environment_id:
         raise Conflict("The memory and the authority are of one environment.", error_code="two_environments")

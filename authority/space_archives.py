@@ -27,7 +27,7 @@ def export_space(
 ) -> tuple[Head, str]:
     """(the head, the SHA-256 of the archive's manifest). `reference` None: the current head.
 
-    Raises: NotFound, ConflictError, PurgedSpaceError, InvalidRequest for what no store takes.
+    Raises: NotFound, ConflictError, PurgedSpaceError; InvalidRequest, RequestTooLarge for what no store takes.
     """
     key = get_space(space_id, actor=actor).id
     with reading(key) as space:

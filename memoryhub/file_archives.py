@@ -41,5 +41,5 @@ def register_file_archive(write: WriteArchive) -> None:
 
 
 def write_file_archive(store: PlainStore, files: Sequence[PlainFile], out: IO[bytes]) -> str:
-    """The SHA-256 of the manifest. Raises: InvalidRequest for too many files, or one that a store does not take."""
+    """The SHA-256 of the manifest. Raises: InvalidRequest, RequestTooLarge for what no store takes."""
     return _writers[0](store, files, out)

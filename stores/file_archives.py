@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import IO
 
 from memoryhub.digests import sha256_hex
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import InvalidRequest, RequestTooLarge
 from memoryhub.file_archives import PlainFile, PlainStore
 from stores.archives import (
     BLOBS_FOLDER,
@@ -22,7 +22,7 @@ from stores.paths import check_path
 
 
 def write_archive(store: PlainStore, files: Sequence[PlainFile], out: IO[bytes]) -> str:
-    """The SHA-256 of the manifest. Raises: InvalidRequest for what no store takes."""
+    """The SHA-256 of the manifest. Raises: InvalidRequest, RequestTooLarge for what no store takes."""
     if len(files) > MEMORIES_PER_STORE_MAX:
         raise InvalidRequest(
             f"There are {len(files)} records, and a store holds {MEMORIES_PER_STORE_MAX} memories.",
@@ -45,7 +45,7 @@ def write_archive(store: PlainStore, files: Sequence[PlainFile], out: IO[bytes])
 def _bytes_of(file: PlainFile) -> bytes:
     raw = file.content.encode()
     if len(raw) > MEMORY_CONTENT_BYTES_MAX:
-        raise InvalidRequest(
+        raise RequestTooLarge(
             f"{file.path} has {len(raw)} bytes, and a memory takes {MEMORY_CONTENT_BYTES_MAX}.",
             error_code="memory_content_too_large",
         )

@@ -1,12 +1,16 @@
 """Files of stores and documents as proposals: what is remembered of them, and how they become reviewed memory."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connection, transaction
 
 from authority import memory_nominations, reviews
 from authority.failures import ValidationTypeError
 from authority.models import HostCall, Nomination, Operation, RecordVersion
+from memoryhub.erasure import erase_copies
 from memoryhub.errors import Conflict, NotFound
 from stores import memories, memory_stores
 from stores.models import Memory
@@ -113,3 +117,24 @@ def test_over_the_wire_and_from_its_page(reviewed: Reviewed) -> None:
 
 def test_the_longest_text_that_a_store_takes_can_be_nominated(reviewed: Reviewed) -> None:
     assert nominate(reviewed, write(reviewed.tenant, "ü\n\x01" * 25_600)).body_bytes > 102_400
+
+
+def test_a_text_is_not_copied_while_it_is_erased(committed: Tenant) -> None:
+    reviewed, memory = make_reviewed(committed), write(committed)
+    begun, ended = threading.Event(), threading.Event()
+
+    def propose() -> str:
+        begun.set()
+        try:
+            return nominate(reviewed, memory).state
+        finally:
+            ended.set()
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            erase_copies(committed.development.id, [])
+            made = threads.submit(propose)
+            assert begun.wait(10)
+            assert not ended.wait(0.3)
+        assert made.result(10) == "pending"

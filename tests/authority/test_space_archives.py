@@ -12,7 +12,7 @@ from authority.graph import Head, HeadReference, make_record
 from authority.models import Space
 from authority.spaces import purge_space
 from memoryhub.digests import sha256_hex
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import InvalidRequest, RequestTooLarge
 from stores import imports
 from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
 from stores.models import Memory
@@ -105,7 +105,7 @@ def test_a_record_fits_into_a_memory_or_is_refused(tenant: Tenant, more: int) ->
     space = new_space(tenant)
     write(tenant, space, entity("a", "x" * (MEMORY_CONTENT_BYTES_MAX - empty + more)))
     if more:
-        with pytest.raises(InvalidRequest, match="/entity/a.json has 102401 bytes"):
+        with pytest.raises(RequestTooLarge, match="/entity/a.json has 102401 bytes"):
             export(space, tenant)
     else:
         assert len(import_it(export(space, tenant), tenant)["/entity/a.json"]) == MEMORY_CONTENT_BYTES_MAX
