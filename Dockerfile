@@ -20,10 +20,11 @@ COPY manage.py pyproject.toml README.md ./
 COPY memoryhub memoryhub
 COPY stores stores
 COPY providers providers
+COPY authority authority
 COPY templates templates
 COPY static static
 COPY docs docs
-RUN python -m compileall -q memoryhub stores providers
+RUN python -m compileall -q memoryhub stores providers authority
 USER memoryhub
 VOLUME /data
 EXPOSE 8000

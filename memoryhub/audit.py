@@ -86,6 +86,17 @@ class AuditAction(StrEnum):
     EXTERNAL_RECORD_UPDATED = "external_record.updated"
     EXTERNAL_RECORD_DELETED = "external_record.deleted"
     EXTERNAL_ITEM_DELETED = "external_item.deleted"
+    SPACE_CREATED = "space.created"
+    SPACE_COMMITTED = "space.committed"
+    SPACE_PURGED = "space.purged"
+    AUTHORITY_CREATED = "authority.created"
+    AUTHORITY_DELETED = "authority.deleted"
+    AGENT_REMEMBERED = "authority.remembered"
+    NOMINATION_ARRIVED = "nomination.arrived"
+    NOMINATION_DECIDED = "nomination.decided"
+    HOST_CALL_SUBMITTED = "host_call.submitted"
+    HOST_CALL_WITHDRAWN = "host_call.withdrawn"
+    HOST_CALL_FINISHED = "host_call.finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,21 @@ def record(
     that was revoked meanwhile, so that nothing commits after the revoking answer.
     """
     hold_credential(actor)
+    record_accepted(
+        action, subject_id, environment_id=environment_id, parent_id=parent_id, details=details, actor=actor
+    )
+
+
+def record_accepted(
+    action: AuditAction,
+    subject_id: str,
+    *,
+    environment_id: UUID | None,
+    parent_id: str | None = None,
+    details: dict[str, Any] | None = None,
+    actor: Actor,
+) -> None:
+    """The same of the outcome of what was accepted before: by now the credential that asked may be gone."""
     AuditEvent.objects.create(
         project_id=actor.project_id,
         environment_id=environment_id,

@@ -34,6 +34,7 @@ FIRST_PAGES = (
     "sessions",
     "http-memory",
     "endpoints",
+    "authority",
     "client",
     "redaction",
     "archives",

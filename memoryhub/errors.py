@@ -8,6 +8,7 @@
      ├── MethodNotAllowed
      ├── Conflict                  somebody else's change came first
      │    ├── RevisionConflict          a document is at another revision, or its id was used
+     │    ├── AdoptionConflict          nominated records and the reviewed memory differ
      │    ├── MemoryPathConflict
      │    └── MemoryPreconditionFailed
      │         └── MemoryEtagMismatch   the same, asked by an If-Match header
@@ -15,7 +16,9 @@
      ├── Gone                      it was there, and its text has been erased
      ├── RecallFailed              a memory could not be recalled, so nothing may be inferred
      ├── RequestTooLarge
+     ├── Unprocessable             well formed, and what it asks for cannot be kept
      ├── RateLimited
+     ├── IntegrityBroken           what is kept contradicts itself, so nothing was changed
      └── Unavailable               the database or another part did not answer; the outcome may be unknown
 
 A message is one sentence a stranger can act on. `error_code` is the finer word for machines; `facts` stand beside it.
@@ -60,6 +63,9 @@ class Conflict(HubError): ...
 class RevisionConflict(Conflict): ...
 
 
+class AdoptionConflict(Conflict): ...
+
+
 class PreconditionRequired(HubError): ...
 
 
@@ -101,6 +107,12 @@ class MemoryEtagMismatch(MemoryPreconditionFailed): ...
 
 
 class RequestTooLarge(HubError): ...
+
+
+class Unprocessable(HubError): ...
+
+
+class IntegrityBroken(HubError): ...
 
 
 class RateLimited(HubError):

@@ -35,6 +35,10 @@ EXTERNAL_RECORD = "exrec"
 EXTERNAL_ITEM = "exitem"
 SERVICE_ACCOUNT = "svac"
 REQUEST = "req"
+SPACE = "space"
+AUTHORITY = "authority"
+HOST_CALL = "hostcall"
+NOMINATION = "nomination"
 
 _HEX32 = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()

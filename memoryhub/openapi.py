@@ -23,6 +23,7 @@ ERROR_STATUSES = {
     410: "gone_error: its text was erased.",
     412: "A precondition of a header does not hold.",
     413: "request_too_large: the body or the content is over its limit.",
+    422: "unprocessable_error: well formed, and what it asks for cannot be kept or proven.",
     428: "precondition_required_error: the change must say which state it was made for.",
     429: "rate_limit_error: too many requests; Retry-After says when to come back.",
     500: "api_error: a bug; the request id finds it in the log.",
@@ -102,7 +103,10 @@ class OperationSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Any:
         if self.door.raw_body is not None:
-            raw = {self.door.raw_body: {"schema": {"type": "string", "format": "binary"}}}
+            # JSON that is read by its own strict reader is an object all the same.
+            is_json = self.door.raw_body == "application/json"
+            schema = {"type": "object"} if is_json else {"type": "string", "format": "binary"}
+            raw = {self.door.raw_body: {"schema": schema}}
             typed = super()._get_request_body(direction) if self.door.body is not None else {"content": {}}
             return {"content": {**typed["content"], **raw}, "required": True}
         if self.door.body is None:

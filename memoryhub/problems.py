@@ -17,10 +17,12 @@ from gunicorn.http.errors import ParseException
 from psycopg import errors as postgres
 
 from memoryhub.errors import (
+    AdoptionConflict,
     AuthenticationFailed,
     Conflict,
     Gone,
     HubError,
+    IntegrityBroken,
     InvalidRequest,
     MemoryEtagMismatch,
     MemoryPathConflict,
@@ -34,6 +36,7 @@ from memoryhub.errors import (
     RequestTooLarge,
     RevisionConflict,
     Unavailable,
+    Unprocessable,
 )
 from memoryhub.request_context import current_request_id
 from memoryhub.typed import list_typed
@@ -44,18 +47,21 @@ log = structlog.get_logger("memoryhub.problems")
 ANSWERS: dict[type[HubError], tuple[int, str]] = {
     InvalidRequest: (400, "invalid_request_error"),
     AuthenticationFailed: (401, "authentication_error"),
-    PermissionRefused: (403, "permission_error"),
     NotFound: (404, "not_found_error"),
+    PermissionRefused: (403, "permission_error"),
     MethodNotAllowed: (405, "invalid_request_error"),
     RevisionConflict: (412, "revision_conflict_error"),
     MemoryPathConflict: (409, "memory_path_conflict_error"),
     MemoryEtagMismatch: (412, "memory_precondition_failed_error"),
     MemoryPreconditionFailed: (409, "memory_precondition_failed_error"),
+    AdoptionConflict: (409, "adoption_conflict_error"),
     Conflict: (409, "conflict_error"),
     Gone: (410, "gone_error"),
     RequestTooLarge: (413, "request_too_large"),
+    Unprocessable: (422, "unprocessable_error"),
     PreconditionRequired: (428, "precondition_required_error"),
     RateLimited: (429, "rate_limit_error"),
+    IntegrityBroken: (500, "api_error"),
     RecallFailed: (502, "recall_failed_error"),
     Unavailable: (503, "api_error"),
 }

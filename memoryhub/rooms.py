@@ -25,7 +25,8 @@ class Room:
     """`url_name` takes a project and an environment. `operation`: who may not do it does not see the room.
 
     `group`: what agents remember, or who may do what and how the hub fares. `also`: the names of its pages whose URLs do
-    not begin with that of the room.
+    not begin with that of the room. `count(actor)`: how many things wait there, from one query of few rows, since every
+    page asks.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Room:
     group: Literal["memory", "administration"] = "memory"
     panel: Panel | None = None
     also: frozenset[str] = frozenset()
+    count: Callable[[Actor], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Need:
     url_name: str
     ids_of: dict[str, str] = field(default_factory=dict)
 
+
+WAITING_COUNTED_MAX = 100  # beyond, there are "99+"
 
 type ReadNeeds = Callable[[Actor], list[Need]]
 _rooms: list[Room] = []

@@ -100,6 +100,7 @@ INSTALLED_APPS = [
     "memoryhub",
     "stores",
     "providers",
+    "authority",
 ]
 MIDDLEWARE = [
     "memoryhub.middleware.RequestMiddleware",
@@ -195,6 +196,7 @@ CELERY_BEAT_SCHEDULE = {
     "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
     "sweep-jobs": {"task": "memoryhub.sweep_jobs", "schedule": 5.0, "options": {"expires": 5}},
     "count-activity": {"task": "memoryhub.count_activity", "schedule": 2.0, "options": {"expires": 5}},
+    "sweep-turns": {"task": "authority.sweep_turns", "schedule": 5.0, "options": {"expires": 5}},
     "count-totals": {"task": "stores.count_totals", "schedule": 2.0, "options": {"expires": 5}},
     "sweep-http-operations": {
         "task": "providers.sweep_http_operations",

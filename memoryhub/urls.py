@@ -7,6 +7,7 @@ from memoryhub import status_api
 urlpatterns = [
     path("", include("stores.urls")),  # first, as most requests are for it and patterns are tried in order
     path("", include("providers.urls")),
+    path("", include("authority.urls")),
     path("healthz", status_api.healthz),
     path("readyz", status_api.readyz),
     path("metrics", status_api.prometheus),
@@ -14,6 +15,7 @@ urlpatterns = [
     path("", include("memoryhub.console_urls")),
     path("p/<str:project_id>/<str:environment>/", include("stores.console_urls")),
     path("p/<str:project_id>/<str:environment>/", include("providers.console_urls")),
+    path("p/<str:project_id>/<str:environment>/", include("authority.console_urls")),
     path("", include("memoryhub.ground_urls")),
     path("", include("memoryhub.audit_urls")),
 ]

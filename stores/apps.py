@@ -7,14 +7,18 @@ class StoresConfig(AppConfig):
     name = "stores"
 
     def ready(self) -> None:
+        from memoryhub.file_archives import register_file_archive
         from memoryhub.integrity import register_invariants
         from memoryhub.job_kinds import register_job_kind
+        from memoryhub.nomination_sources import register_nomination_source
         from memoryhub.rooms import Panel, Room, register_room
         from memoryhub.store_access import register_store_count, register_store_names
         from memoryhub.subjects import register_subjects
         from stores.contents import read_panel
+        from stores.file_archives import write_archive
         from stores.integrity import INVARIANTS
         from stores.memory_stores import count_stores, name_stores, newest_stores
+        from stores.nominable import read_source
         from stores.store_jobs import JOB_KINDS
         from stores.subjects import SUBJECTS
 
@@ -23,6 +27,8 @@ class StoresConfig(AppConfig):
         register_store_count(count_stores)
         register_store_names(newest_stores, name_stores)
         register_invariants(INVARIANTS)
+        register_nomination_source(read_source)
+        register_file_archive(write_archive)
         for kind in JOB_KINDS:
             register_job_kind(kind)
         register_room(

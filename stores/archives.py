@@ -14,14 +14,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import IO, Any
 from uuid import UUID
 
-from memoryhub import ids, strict_json
+from memoryhub import ids, strict_json, tars
 from memoryhub.actors import ACTOR_ID_KEYS, actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.digests import canonical_json, is_sha256_hex
 from memoryhub.errors import InvalidRequest
+from memoryhub.spools import SPOOL_CHUNK_BYTES
 from stores.limits import MEMORY_CONTENT_BYTES_MAX
 from stores.paths import find_path_problem
 
@@ -146,6 +147,33 @@ def manifest_bytes(store: ArchivedStore, heads: list[ArchivedHead], contents: Co
             **contents.wire(),
         }
     )
+
+
+class ArchiveWriter:
+    """Writes an archive member after member. `written`: bytes so far."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self.written = 0
+        self._out = out
+
+    def add_bytes(self, name: str, content: bytes) -> None:
+        self._write(tars.member_header(name, len(content)) + content + tars.padding(len(content)))
+
+    def add_file(self, name: str, file: IO[bytes]) -> None:
+        """The file from its start to where it stands."""
+        size = file.tell()
+        file.seek(0)
+        self._write(tars.member_header(name, size))
+        while chunk := file.read(SPOOL_CHUNK_BYTES):
+            self._write(chunk)
+        self._write(tars.padding(size))
+
+    def end(self) -> None:
+        self._write(tars.end_of_tar(self.written))
+
+    def _write(self, piece: bytes) -> None:
+        self._out.write(piece)
+        self.written += len(piece)
 
 
 # Reading. Each function raises InvalidRequest with a sentence that names the member.

@@ -15,7 +15,7 @@ from memoryhub.errors import InvalidRequest, Unavailable
 from memoryhub.progress import Progress
 from memoryhub.settling import wait_for_holders
 from memoryhub.snapshots import snapshot
-from memoryhub.spools import SPOOL_CHUNK_BYTES, disk_room, open_spool
+from memoryhub.spools import disk_room, open_spool
 from stores.archives import (
     BLOBS_FOLDER,
     MANIFEST_NAME,
@@ -23,6 +23,7 @@ from stores.archives import (
     ArchivedHead,
     ArchivedStore,
     ArchivedVersion,
+    ArchiveWriter,
     Contents,
     manifest_bytes,
 )
@@ -64,7 +65,7 @@ def export_store(
         _check_size(_archive_bytes(manifest, lines.tell(), contents), bytes_max)
         if progress is not None:
             progress.expect(contents.blobs_count)
-        writer = _Writer(out)
+        writer = ArchiveWriter(out)
         writer.add_bytes(MANIFEST_NAME, manifest)
         writer.add_file(VERSIONS_NAME, lines)
         for content_sha256, content in _read_blobs(store):
@@ -147,30 +148,3 @@ def _read_heads(store: MemoryStore) -> list[ArchivedHead]:
 
 def _archived_store(store: MemoryStore) -> ArchivedStore:
     return ArchivedStore(**{name: getattr(store, name) for name in ArchivedStore.__dataclass_fields__})
-
-
-class _Writer:
-    """Writes a tar member after member."""
-
-    def __init__(self, out: IO[bytes]) -> None:
-        self.written = 0
-        self._out = out
-
-    def add_bytes(self, name: str, content: bytes) -> None:
-        self._write(tars.member_header(name, len(content)) + content + tars.padding(len(content)))
-
-    def add_file(self, name: str, file: IO[bytes]) -> None:
-        """The file from its start to where it stands."""
-        size = file.tell()
-        file.seek(0)
-        self._write(tars.member_header(name, size))
-        while chunk := file.read(SPOOL_CHUNK_BYTES):
-            self._write(chunk)
-        self._write(tars.padding(size))
-
-    def end(self) -> None:
-        self._write(tars.end_of_tar(self.written))
-
-    def _write(self, piece: bytes) -> None:
-        self._out.write(piece)
-        self.written += len(piece)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PRODUCT = ("memoryhub", "stores", "providers")
+PRODUCT = ("memoryhub", "stores", "providers", "authority")
 PACKAGES = (*PRODUCT, "tools")
 
 type Function = ast.FunctionDef | ast.AsyncFunctionDef

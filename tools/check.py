@@ -10,7 +10,7 @@ BIN = Path(sys.executable).parent
 STEPS: dict[str, list[str]] = {
     "ruff": [str(BIN / "ruff"), "check", "."],
     "format": [str(BIN / "ruff"), "format", "--check", "."],
-    "mypy": [str(BIN / "mypy"), "memoryhub", "stores", "providers", "tools"],
+    "mypy": [str(BIN / "mypy"), "memoryhub", "stores", "providers", "authority", "tools"],
     "arrows": [str(BIN / "lint-imports")],
     "templates": [str(BIN / "djlint"), "templates", "--lint", "--quiet"],
     "migrations": [sys.executable, "-W", "ignore", "manage.py", "makemigrations", "--check", "--dry-run"],

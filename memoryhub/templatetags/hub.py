@@ -1,6 +1,7 @@
 """Template tags of the console."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from django.utils.safestring import SafeString
 from memoryhub import clock, ids, unseen
 from memoryhub.docs_pages import DocsPage
 from memoryhub.markdown import render_foreign
+from memoryhub.rooms import WAITING_COUNTED_MAX, Room
 from memoryhub.strict_json import json_text
 from memoryhub.themes import chosen_theme
 
@@ -126,6 +128,12 @@ def writer(wire_id: str, names: Mapping[str, str]) -> SafeString:
     return format_html('{}<bdi title="{}">{}</bdi>', kind, wire_id, visible(names[wire_id]))
 
 
+@register.simple_tag
+def actor_name(wire_id: str, names: Mapping[str, str]) -> str:
+    """The same where there can be no markup."""
+    return spelled(names.get(wire_id, wire_id))
+
+
 @register.filter
 def size(size_bytes: int) -> str:
     return filesizeformat(size_bytes).replace("\xa0", " ")
@@ -171,6 +179,14 @@ def theme(context: Context) -> str:
 def may(context: Context, operation: str) -> bool:
     """Whether the person's role here allows an operation: what it does not allow is not offered."""
     return bool(context["request"].place.may(operation))
+
+
+@register.simple_tag(takes_context=True)
+def waits_in(context: Context, room: Room) -> str:
+    """How many things wait in a room; empty when none do."""
+    place = context["request"].place
+    count = room.count(replace(place.actor, environment_id=place.environment.id)) if room.count else 0
+    return "" if not count else str(count) if count < WAITING_COUNTED_MAX else f"{WAITING_COUNTED_MAX - 1}+"
 
 
 @register.simple_tag(takes_context=True)

@@ -32,8 +32,14 @@ ID_PARAMETERS = {
     "partition_id": ids.EXTERNAL_PARTITION,
     "record_id": ids.EXTERNAL_RECORD,
     "item_id": ids.EXTERNAL_ITEM,
+    "space_id": ids.SPACE,
+    "authority_id": ids.AUTHORITY,
+    "call_id": ids.HOST_CALL,
 }
+# Those that are digests, within what comes before them.
+DIGEST_PARAMETERS = ("receipt_sha256", "nomination_sha256")
 GHOSTS = {name: unused_id(prefix) for name, prefix in ID_PARAMETERS.items()}
+GHOSTS |= dict.fromkeys(DIGEST_PARAMETERS, "f" * 64)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def attempt_on(operation: DocumentedOperation, plot: Plot) -> Attempt:
 
 def id_parameters(operation: DocumentedOperation) -> list[str]:
     """In the order of the URL: what comes later lies inside what comes before."""
-    return [name for name in re.findall(r"{(\w+)}", operation.path) if name in ID_PARAMETERS]
+    return [name for name in re.findall(r"{(\w+)}", operation.path) if name in GHOSTS]
 
 
 def without_request_id(answer: Answer) -> tuple[int, dict[str, str], bytes]:

@@ -8,7 +8,7 @@ from tests.authorization.plots import Plot
 from tests.documented import DocumentedOperation
 from tests.world import Caller
 
-# Store operations 2 and 7 to 11 of the contract: all that an agent's key reaches.
+# Store operations 2 and 7 to 11 of the contract, and an authority's four: all that an agent's key reaches.
 AGENT_OPERATIONS = frozenset(
     {
         "memory_stores.get",
@@ -17,6 +17,10 @@ AGENT_OPERATIONS = frozenset(
         "memories.update",
         "memories.list",
         "memories.delete",
+        "authorities.remember",
+        "authorities.query",
+        "authorities.explain",
+        "authorities.nominate",
     }
 )
 
@@ -35,7 +39,7 @@ class Credential:
         rights = operation.rights
         if not allows(self.scopes, rights) or (rights.whole_project and not self.whole):
             return 403
-        if self.access == "read_only" and rights.writes:
+        if self.access == "read_only" and rights.writes and "store_id" in operation.parameters("path"):
             return 403
         return operation.status
 

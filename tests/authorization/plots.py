@@ -4,10 +4,17 @@ import io
 import json
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.test import override_settings
 
+from authority import agent, authorities, host_calls, host_runs, spaces
+from authority.authorities import Lane, Options
+from authority.bindings import ProfileKind
+from authority.graph import EMPTY_HEAD
+from authority.models import Authority
+from authority.turns import HeldTurn
 from memoryhub import activity, audit, ids, invitations, keys, secrets
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Job, JobChunk, Membership, Project
@@ -29,6 +36,8 @@ from stores import exports, memories, memory_stores, totals
 from stores.attachments import WantedStore
 from stores.models import MemoryVersion
 from tests.world import Caller, Tenant
+
+KINDS: tuple[ProfileKind, ProfileKind] = ("canonical", "working")
 
 
 @dataclass
@@ -64,6 +73,22 @@ class Plot:
     partition_id: str = ""
     record_id: str = ""
     item_id: str = ""
+    space_id: str = ""
+    space_sequence: int = 0
+    space_operation: str = ""
+    space_authority: str = ""
+    canonical_id: str = ""
+    canonical_authority: str = ""
+    canonical_sha256: str = ""
+    working_sha256: str = ""
+    pin: dict[str, Any] = field(default_factory=dict)
+    authority_id: str = ""
+    call_id: str = ""
+    failed_call_id: str = ""
+    receipt_sha256: str = ""
+    nomination_sha256: str = ""
+    explanation_token: str = ""
+    result_sha256: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -90,6 +115,11 @@ class Plot:
             "partition_id": self.partition_id,
             "record_id": self.record_id,
             "item_id": self.item_id,
+            "space_id": self.space_id,
+            "authority_id": self.authority_id,
+            "call_id": self.call_id,
+            "receipt_sha256": self.receipt_sha256,
+            "nomination_sha256": self.nomination_sha256,
         }
 
     @property
@@ -125,6 +155,11 @@ class Plot:
             self.partition_id,
             self.record_id,
             self.item_id,
+            self.space_id,
+            self.authority_id,
+            self.call_id,
+            self.failed_call_id,
+            self.nomination_sha256,
         ]
         return [text.encode() for text in shown]
 
@@ -142,6 +177,7 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
     _add_session(plot)
     _add_operation(plot)
     _add_endpoint(plot)
+    _add_authority(plot)
     audit.seal_project(tenant.project.id)
     activity.count_activity()
     totals.count_totals()
@@ -353,3 +389,68 @@ def _add_endpoint(plot: Plot) -> None:
     plot.partition_id = ExternalPartition.objects.get(partition=plot.canary).wire_id
     endpoint_calls.ingest(endpoint, plot.canary, [("user", plot.canary)])
     plot.item_id = ExternalItem.objects.get(partition__partition=plot.canary).wire_id
+
+
+def _add_authority(plot: Plot) -> None:
+    """Two spaces and their authority; a nomination that was adopted, one that waits, a call that waits, a result."""
+    actor, name = plot.tenant.actor, plot.canary
+    canonical, working = (
+        spaces.create_space(
+            f"{name}.{kind}",
+            realm_id=name,
+            profile_kind=kind,
+            authority_id=f"{name}.{kind}",
+            environment=plot.environment.wire_id,
+            actor=actor,
+        )
+        for kind in KINDS
+    )
+    lanes = [Lane(space.wire_id, space.authority_id, space.binding_sha256) for space in (canonical, working)]
+    routes = [{"destinationPurpose": name, "nominationId": name}]
+    options = Options(*lanes, "agent.plot", "reviewer.plot", EMPTY_HEAD.as_wire(), [], routes)
+    authority = authorities.create_authority(options, actor=actor)
+    plot.space_id, plot.space_authority, plot.authority_id = (
+        working.wire_id,
+        working.authority_id,
+        authority.wire_id,
+    )
+    plot.canonical_id, plot.canonical_authority = canonical.wire_id, canonical.authority_id
+    plot.canonical_sha256, plot.working_sha256 = canonical.binding_sha256, working.binding_sha256
+    put = {"dependencies": [], "key": name, "kind": "note", "v": 1, "value": {"text": name}}
+    start = {"generation": 0, "operationSha256": None}
+    remembered = {"expectedHead": start, "puts": [put], "requestId": name, "tombstones": [], "v": 1}
+    receipt = agent.remember(authority.wire_id, remembered, actor=actor)
+    plot.space_sequence, plot.space_operation = 1, str(receipt.head.operation_sha256)
+    nomination = agent.nominate(
+        authority.wire_id, {"nominationId": name, "roots": [name], "v": 1}, actor=actor
+    )
+    plot.nomination_sha256 = nomination.sha256
+    adoption = {"expectedCanonicalHead": EMPTY_HEAD.as_wire(), "nominationSha256": nomination.sha256, "v": 1}
+    call = host_calls.submit_adoption(authority.wire_id, adoption, actor=actor)
+    host_runs.run_next(HeldTurn(authority.id, uuid.uuid4()))
+    call.refresh_from_db()
+    assert call.receipt_sha256 is not None, call.error
+    plot.receipt_sha256 = call.receipt_sha256
+    plot.pin = Authority.objects.get(id=authority.id).pin.as_wire()
+    stale = {"expectedHead": EMPTY_HEAD.as_wire(), "nextHead": plot.pin, "v": 1}
+    plot.failed_call_id = host_calls.submit_advance(authority.wire_id, stale, actor=actor).wire_id
+    host_runs.run_next(HeldTurn(authority.id, uuid.uuid4()))
+    _nominate_another(plot)
+    advance = {"expectedHead": plot.pin, "nextHead": plot.pin, "v": 1}
+    plot.call_id = host_calls.submit_advance(authority.wire_id, advance, actor=actor).wire_id
+    bindings = {"keyPrefix": None, "kind": None, "lane": None}
+    query = {"bindings": bindings, "continuation": None, "programId": "memory.records", "v": 2}
+    result = agent.query_memory(authority.wire_id, query, actor=actor)
+    plot.explanation_token = result["explainCapability"]["token"]
+    plot.result_sha256 = result["resultSha256"]
+
+
+def _nominate_another(plot: Plot) -> None:
+    """That waits for a decision."""
+    put = {"dependencies": [], "key": "waiting", "kind": "note", "v": 1, "value": {"text": plot.canary}}
+    head = {"generation": plot.space_sequence, "operationSha256": plot.space_operation}
+    remembered = {"expectedHead": head, "puts": [put], "requestId": "waiting", "tombstones": [], "v": 1}
+    receipt = agent.remember(plot.authority_id, remembered, actor=plot.tenant.actor)
+    plot.space_sequence, plot.space_operation = 2, str(receipt.head.operation_sha256)
+    asked = {"nominationId": plot.canary, "roots": ["waiting"], "v": 1}
+    plot.nomination_sha256 = agent.nominate(plot.authority_id, asked, actor=plot.tenant.actor).sha256

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from authority.canonical import parse
+from authority.graph import make_record
 from tests.authorization.plots import Plot
 
 
@@ -91,6 +93,54 @@ def _secret(plot: Plot) -> Seed:
 
 def _tool_call(plot: Plot) -> Seed:
     return Seed({"call_id": "new", "name": "memory_save", "arguments": {"text": "saved by a model"}})
+
+
+def _space(plot: Plot) -> Seed:
+    name = f"new.{plot.canary}"
+    body = {"spaceId": name, "realmId": "realm", "profileKind": "working", "authorityId": name}
+    return Seed({**body, "environment": plot.environment.wire_id})
+
+
+def _commit(plot: Plot) -> Seed:
+    record = make_record("new", "note", {"text": "new"}, [])
+    change = {"kind": "put", "record": parse(record.text), "v": 1}
+    head = {"operationSha256": plot.space_operation, "sequence": plot.space_sequence}
+    names = {"actorId": "writer", "operationId": "op_new", "v": 1}
+    return Seed({**names, "changes": [change], "expectedHead": head})
+
+
+def _authority(plot: Plot) -> Seed:
+    canonical = {
+        "authorityId": plot.canonical_authority,
+        "bindingSha256": plot.canonical_sha256,
+        "space": plot.canonical_id,
+    }
+    working = {
+        "authorityId": plot.space_authority,
+        "bindingSha256": plot.working_sha256,
+        "space": plot.space_id,
+    }
+    names = {"actorId": "agent", "adoptionActorId": "reviewer", "routes": [], "v": 1}
+    return Seed({**names, "canonical": canonical, "working": working, "expectedHead": plot.pin})
+
+
+def _remember(plot: Plot) -> Seed:
+    put = {"dependencies": [], "key": "new", "kind": "note", "v": 1, "value": {"text": "new"}}
+    head = {"generation": plot.space_sequence, "operationSha256": plot.space_operation}
+    return Seed({"expectedHead": head, "puts": [put], "requestId": "new", "tombstones": [], "v": 1})
+
+
+def _query(plot: Plot) -> Seed:
+    bindings = {"keyPrefix": None, "kind": None, "lane": None}
+    return Seed({"bindings": bindings, "continuation": None, "programId": "memory.records", "v": 2})
+
+
+def _explain(plot: Plot) -> Seed:
+    return Seed({"pageRow": 0, "resultSha256": plot.result_sha256, "token": plot.explanation_token, "v": 2})
+
+
+def _adopt(plot: Plot) -> Seed:
+    return Seed({"expectedCanonicalHead": plot.pin, "nominationSha256": plot.nomination_sha256, "v": 1})
 
 
 SEEDS: dict[str, Callable[[Plot], Seed]] = {
@@ -221,4 +271,36 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "redactions.create": lambda plot: Seed(
         {"contains": plot.canary, "environment": plot.environment.name, "heads": "delete"}
     ),
+    "spaces.create": _space,
+    "spaces.list": WHOLE_PAGE,
+    "spaces.get": NOTHING,
+    "spaces.head": NOTHING,
+    "spaces.snapshot": NOTHING,
+    "spaces.export": NOTHING,
+    "spaces.changes": lambda plot: Seed(query={"from_sequence": 0}),
+    "spaces.commit": _commit,
+    "spaces.verify": NOTHING,
+    "spaces.purge": lambda plot: Seed({"expectedSequence": plot.space_sequence}),
+    "authorities.create": _authority,
+    "authorities.list": WHOLE_PAGE,
+    "authorities.get": NOTHING,
+    "authorities.delete": NOTHING,
+    "authorities.remember": _remember,
+    "authorities.query": _query,
+    "authorities.explain": _explain,
+    "authorities.nominate": lambda plot: Seed({"nominationId": plot.canary, "roots": [plot.canary], "v": 1}),
+    "authorities.nominate_memory": lambda plot: Seed(
+        {"nominationId": plot.canary, "storeId": plot.store_id, "memoryId": plot.memory_id}
+    ),
+    "authorities.advance": lambda plot: Seed({"expectedHead": plot.pin, "nextHead": plot.pin, "v": 1}),
+    "authorities.adopt": _adopt,
+    "host_calls.list": WHOLE_PAGE,
+    "host_calls.get": NOTHING,
+    "host_calls.withdraw": NOTHING,
+    "host_calls.resend": lambda plot: Seed(path={"call_id": plot.failed_call_id}),
+    "receipts.get": NOTHING,
+    "nominations.list": WHOLE_PAGE,
+    "nominations.get": NOTHING,
+    "nominations.plan": WHOLE_PAGE,
+    "nominations.decide": lambda plot: Seed({"decision": "adopt", "expectedCanonicalHead": plot.pin}),
 }

@@ -25,6 +25,8 @@ IN_REQUEST = f"model_request_id IN (SELECT id FROM providers_modelrequest WHERE 
 IN_ENDPOINT = "endpoint_id IN (SELECT id FROM providers_endpoint WHERE environment_id = %(environment)s)"
 IN_PARTITION = f"partition_id IN (SELECT id FROM providers_externalpartition WHERE {IN_ENDPOINT})"
 IN_OPERATION = f"operation_id IN (SELECT id FROM providers_httpoperation WHERE {IN_SESSION})"
+IN_SPACE = "space_id IN (SELECT id FROM authority_space WHERE environment_id = %(environment)s)"
+IN_AUTHORITY = "authority_id IN (SELECT id FROM authority_authority WHERE environment_id = %(environment)s)"
 # The column by which a row belongs to an environment: the first that its table has.
 PLACES = {
     "environment_id": IN_ENVIRONMENT,
@@ -34,6 +36,8 @@ PLACES = {
     "job_id": IN_JOB,
     "endpoint_id": IN_ENDPOINT,
     "partition_id": IN_PARTITION,
+    "space_id": IN_SPACE,
+    "authority_id": IN_AUTHORITY,
     "operation_id": IN_OPERATION,
 }
 

@@ -73,6 +73,19 @@ AUDITED = {
     "external_records.update": AuditAction.EXTERNAL_RECORD_UPDATED,
     "external_records.delete": AuditAction.EXTERNAL_RECORD_DELETED,
     "external_items.delete": AuditAction.EXTERNAL_ITEM_DELETED,
+    "spaces.create": AuditAction.SPACE_CREATED,
+    "spaces.commit": AuditAction.SPACE_COMMITTED,
+    "spaces.purge": AuditAction.SPACE_PURGED,
+    "authorities.create": AuditAction.AUTHORITY_CREATED,
+    "authorities.delete": AuditAction.AUTHORITY_DELETED,
+    "authorities.remember": AuditAction.AGENT_REMEMBERED,
+    "authorities.advance": AuditAction.HOST_CALL_SUBMITTED,
+    "authorities.adopt": AuditAction.HOST_CALL_SUBMITTED,
+    "authorities.nominate": AuditAction.NOMINATION_ARRIVED,
+    "authorities.nominate_memory": AuditAction.NOMINATION_ARRIVED,
+    "host_calls.withdraw": AuditAction.HOST_CALL_WITHDRAWN,
+    "host_calls.resend": AuditAction.HOST_CALL_SUBMITTED,
+    "nominations.decide": AuditAction.NOMINATION_DECIDED,
 }
 # What is its own record, and writes no audit row.
 NOT_AUDITED = {
@@ -80,8 +93,12 @@ NOT_AUDITED = {
     "session_events.create": "an event is a row of a log itself",
     "model_requests.create": "the request is kept with what was given, and an event says so",
     "model_requests.select": "the selection stands in the request, and is made once",
+    "authorities.query": "it leaves nothing but a token that explains its rows for a while",
+    "authorities.explain": "it moves nothing but a clock; another result's digest revokes the token",
 }
 OF_A_SECOND_TIME = {AuditAction.SECRET_CHANGED}
+# Tests of the authority reach this: the end of a call in its turn.
+OF_AUTHORITIES = {AuditAction.HOST_CALL_FINISHED}
 OF_PEOPLE = {AuditAction.MEMBER_JOINED, AuditAction.PASSWORD_CHANGED, AuditAction.USER_RENAMED}
 WRITING = [
     operation
@@ -141,7 +158,7 @@ def test_a_person_who_joins_or_changes_a_name_or_password_is_noted(plots: Plots)
         plots.mine.tenant.owner, current="correct horse battery", new="another horse battery"
     )
     of_project = AuditEvent.objects.filter(project=plots.mine.tenant.project)
-    assert set(of_project.values_list("action", flat=True)) >= OF_PEOPLE  # the plot's member joined
+    assert set(of_project.values_list("action", flat=True)) >= OF_PEOPLE | OF_AUTHORITIES  # of the plot
 
 
 def test_a_changed_secret_is_noted(plots: Plots) -> None:
@@ -156,4 +173,4 @@ def test_every_action_is_reached_by_a_test_of_this_file() -> None:
     assert {operation.rights.name for operation in WRITING} == AUDITED.keys()
     changing = {operation.rights.name for operation in documented_operations() if operation.rights.writes}
     assert NOT_AUDITED.keys() <= changing
-    assert set(AuditAction) == set(AUDITED.values()) | OF_PEOPLE | OF_A_SECOND_TIME
+    assert set(AuditAction) == set(AUDITED.values()) | OF_PEOPLE | OF_A_SECOND_TIME | OF_AUTHORITIES

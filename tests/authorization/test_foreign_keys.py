@@ -17,6 +17,17 @@ from tests.authorization.snapshots import columns_by_table, undone
 SIMPLE_KEYS: dict[str, str] = {}
 # Tables whose rows others hold, so that none can be taken away and come back: theirs are changed instead.
 HELD = {"providers_binding", "providers_namespace", "providers_resource"}
+# Tables whose rows never go: a second row is written, another in these columns.
+APPENDED: dict[str, dict[str, Any]] = {
+    "authority_space": {"space_id": "another", "authority_id": "another"},
+    "authority_operation": {"sequence": 2**40, "operation_id": "another"},
+    "authority_recordversion": {"key": "another"},
+    "authority_hostcall": {"ordinal": 2**40},
+    "authority_receipt": {"receipt_sha256": "e" * 64},
+    "authority_route": {"nomination_id": "another"},
+    "authority_program": {"program_id": "another"},
+    "authority_nomination": {"nomination_sha256": "e" * 64},
+}
 # Tables that no plot has rows of, and why.
 EMPTY_TABLES: dict[str, str] = {
     "providers_httpattempt": "an attempt is made by a worker, over the network",
@@ -93,8 +104,9 @@ def attach(
     `alone`: in place of every other row with them too, where there may be only one.
     """
     changed = row | values
-    if "number" in row:
-        changed |= {"id": str(uuid.uuid4()), "number": 2**62}  # a second row: these cannot be taken away
+    second = APPENDED.get(key.table, {"number": 2**62} if "number" in row else None)
+    if second is not None:
+        changed |= {"id": str(uuid.uuid4())} | second  # these cannot be taken away
     with undone(), connection.cursor() as cursor:
         try:
             with transaction.atomic():
@@ -107,7 +119,7 @@ def attach(
                     assert cursor.rowcount == 1
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                     return None
-                if "number" not in row:
+                if second is None:
                     taken = " AND ".join(f"{column} = %s" for column in values)  # by a row that is to go too
                     cursor.execute(
                         f"DELETE FROM {key.table} t WHERE to_jsonb(t) = %s"

@@ -28,8 +28,13 @@ from tests.world import Caller
 STORE_IDS = frozenset({"store_id", "memory_id", "version_id"})
 SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id", "operation_id"})
 ENDPOINT_IDS = frozenset({"endpoint_id", "credential_id", "partition_id", "record_id"})
+AUTHORITY_IDS = frozenset({"space_id", "authority_id", "call_id", "receipt_sha256", "nomination_sha256"})
 ENVIRONMENT_IDS = (
-    STORE_IDS | SESSION_IDS | ENDPOINT_IDS | {"environment_id", "key_id", "deployment_id", "secret_id"}
+    STORE_IDS
+    | SESSION_IDS
+    | ENDPOINT_IDS
+    | AUTHORITY_IDS
+    | {"environment_id", "key_id", "deployment_id", "secret_id"}
 )
 PROJECT_IDS = ENVIRONMENT_IDS | {"project_id", "member_id", "invitation_id"}
 

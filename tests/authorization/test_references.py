@@ -33,6 +33,8 @@ class Reference:
 REFERENCES = {
     "environment": Reference(lambda plot: [plot.environment.wire_id], unused_id(ids.ENVIRONMENT)),
     "memory_store_id": Reference(lambda plot: [plot.store_id], unused_id(ids.MEMORY_STORE)),
+    "storeId": Reference(lambda plot: [plot.store_id], unused_id(ids.MEMORY_STORE)),
+    "memoryId": Reference(lambda plot: [plot.memory_id], unused_id(ids.MEMORY)),
     "memory_id": Reference(lambda plot: [plot.memory_id], unused_id(ids.MEMORY)),
     "against": Reference(
         lambda plot: [plot.head_version_id, plot.old_version_id], unused_id(ids.MEMORY_VERSION)
@@ -48,6 +50,13 @@ REFERENCES = {
 PLAIN_TEXT = {
     "acknowledge_endpoint_change": "names of resources that the manifest declares",
     "action": "the name of an audit action",
+    "authorityId": "a name of the caller's own",
+    "nominationId": "the name of a route, looked up in the authority of the URL",
+    "realmId": "a name of the caller's own",
+    "spaceId": "a name of the caller's own",
+    "operation": "a digest, looked up in the space of the URL",
+    "from_operation": "a digest, looked up in the space of the URL",
+    "through_operation": "a digest, looked up in the space of the URL",
     "agent_id": "the name of an agent; its alias is looked up as an environment is",
     "allowed_origins": "origins of the caller's own choice",
     "call_id": "a name of the caller's own, within the request of the URL",

@@ -4,7 +4,7 @@ import pytest
 
 from memoryhub import api
 from memoryhub.operations import OPERATIONS, ROLES, SCOPES
-from tests.authorization.attempts import ID_PARAMETERS, attempt_on
+from tests.authorization.attempts import GHOSTS, attempt_on
 from tests.authorization.conftest import Plots
 from tests.authorization.credentials import AGENT_OPERATIONS, CREDENTIALS, OWNER
 from tests.authorization.plots import Plot
@@ -24,7 +24,7 @@ def test_every_parameter_of_a_url_is_an_id_or_seeded(plots: Plots) -> None:
         f"{operation.name}: {name}"
         for operation in documented_operations()
         for name in operation.parameters("path")
-        if name not in ID_PARAMETERS and name not in SEEDS[operation.name](plots.mine).path
+        if name not in GHOSTS and name not in SEEDS[operation.name](plots.mine).path
     }
     assert unknown == set()
 

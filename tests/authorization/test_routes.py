@@ -37,6 +37,10 @@ SESSION = ENVIRONMENT + "/sessions/{session_id}"
 CALL = ENVIRONMENT + "/calls/{operation_id}"
 ENDPOINT = ENVIRONMENT + "/endpoints/{endpoint_id}"
 PARTITION = ENDPOINT + "/partitions/{partition_id}"
+NOMINATION = ENVIRONMENT + "/review/{authority_id}/{nomination_sha256}"
+AUTHORITY = ENVIRONMENT + "/authorities/{authority_id}"
+HOST_CALL = AUTHORITY + "/calls/{call_id}"
+RECEIPT = AUTHORITY + "/receipts/{receipt_sha256}"
 CONSOLE_ROUTES = {
     "/",
     "/start",
@@ -161,6 +165,25 @@ CONSOLE_ROUTES = {
     f"{PARTITION}/delete",
     PARTITION + "/records/{record_id}",
     PARTITION + "/records/{record_id}/delete",
+    f"{ENVIRONMENT}/review",
+    f"{ENVIRONMENT}/review/reject",
+    NOMINATION,
+    f"{NOMINATION}/record",
+    f"{NOMINATION}/adopt",
+    f"{NOMINATION}/reject",
+    ENVIRONMENT + "/nominate/{store_id}/{memory_id}",
+    f"{ENVIRONMENT}/authorities",
+    f"{ENVIRONMENT}/create-authority",
+    f"{ENVIRONMENT}/create-space",
+    AUTHORITY,
+    f"{AUTHORITY}/archive",
+    f"{AUTHORITY}/advance",
+    HOST_CALL,
+    f"{HOST_CALL}/progress",
+    f"{HOST_CALL}/resend",
+    f"{HOST_CALL}/withdraw",
+    RECEIPT,
+    f"{RECEIPT}/file",
 }
 
 
@@ -248,6 +271,10 @@ def test_a_console_page_shows_nothing_to_a_stranger(tenant: Tenant, url: str) ->
             credential_id="epcred_any",
             partition_id="expart_any",
             record_id="exrec_any",
+            authority_id="authority_any",
+            nomination_sha256="any",
+            call_id="hostcall_any",
+            receipt_sha256="any",
         )
     )
     assert answer.status_code in (302, 405), answer.status_code

@@ -17,7 +17,7 @@ from tests.browser.example import Example
 # Pages for those who are not signed in; to others they are closed, or would let them in as somebody.
 FOR_GUESTS = {"sign-in", "sign-in-link", "invitation"}
 # Pages of a question that their query asks: there is none without it.
-ASKED = {"compare"}
+ASKED = {"compare", "nomination-record"}
 # Further faces of a page, by the name of its URL; a parameter of the example may stand in a query.
 QUERIES = {
     "memory": ["view=rendered"],
@@ -25,6 +25,8 @@ QUERIES = {
     "as-it-was": ["at={now}"],
     "audit": ["subject_id={memory_id}", "action=api_key.revoked"],
     "compare": ["after={version_id}"],
+    "nomination-record": ["key=fact:delivery", "key=fact:gate"],
+    "review": ["state=rejected", "route=none"],
     "sessions": ["state=ended", "resource=none"],
     "session-events": ["after=3"],
     "store": ["q=forklift", "q=nothing+of+this+kind", "directory=/customers/acme-boatyard/"],
@@ -46,6 +48,9 @@ ALL_OF = {
     "try-service": ["resource_id"],
     "rotate-credential": ["credential_id"],
     "session-calls": ["session_id"],
+    "nomination": ["nomination_sha256"],
+    "host-call": ["call_id"],
+    "authority": ["authority_id"],
 }
 # The same page for another thing whose parameters belong together: {parameter: what the example calls it}.
 TOGETHER = {"model-request": {"session_id": "calling session_id", "request_id": "calling request_id"}}

@@ -11,6 +11,7 @@ from memoryhub.session_store import stored_key
 from stores import memories, memory_stores, memory_versions
 from stores.models import MemoryVersion
 from tests.browser.example import ENVIRONMENT, Example
+from tests.browser.example_reviews import hostile_reviews
 from tests.browser.example_work import add_job
 from tests.browser.payload_sessions import converse
 
@@ -66,6 +67,7 @@ def _fill(tag: str, pack: str, project: Project, owner: User) -> Example:
     example.note("key_id", key.wire_id)
     _write(example, pack, keys.key_actor(key), actor)
     converse(example.ids, tag, pack, "\n".join(PAYLOADS), actor)
+    hostile_reviews(example.ids, tag.replace("-", ""), pack, actor)
     example.note("session_key", _session_of(pack, owner))
     _fail_work(example, pack)
     return example

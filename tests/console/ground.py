@@ -22,7 +22,8 @@ SEEDS: dict[str, Callable[[Plot], str]] = {
 }
 # What a page needs behind its URL, by the end of its route.
 QUERIES: dict[str, Callable[[Plot], str]] = {
-    "/stores/{store_id}/compare": lambda plot: f"?after={plot.head_version_id}"
+    "/stores/{store_id}/compare": lambda plot: f"?after={plot.head_version_id}",
+    "/review/{authority_id}/{nomination_sha256}/record": lambda plot: "?key=waiting",
 }
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from authority.models import HostCall, Nomination
 from memoryhub import ids, sessions
 from memoryhub.accounts import member_actor
 from memoryhub.actors import Actor
@@ -88,6 +89,7 @@ def grow(example: Example, memories_count: int, versions_count: int) -> None:
     grow_sessions(example, actor, versions_count)
     grow_calls(example, versions_count)
     grow_endpoint(example, versions_count)
+    grow_reviews(example, versions_count)
     for number in range(min(versions_count, DOCUMENTS_MAX)):
         documents.create_document(
             "production", example.ids["resource_id"][0], f"team-{number}", title=f"Team {number}", text="Friday",
@@ -170,6 +172,23 @@ def grow_endpoint(example: Example, count: int) -> None:
     )
     ExternalItem.objects.bulk_create(
         ExternalItem(**of, partition=partition, role="user", text=name) for name in names
+    )
+
+
+def grow_reviews(example: Example, count: int) -> None:
+    """Nominations that wait, and host calls that ended, of the first authority."""
+    nomination = Nomination.objects.get(
+        project=example.project, nomination_sha256=example.ids["nomination_sha256"][0]
+    )
+    columns = {name: value for name, value in vars(nomination).items() if not name.startswith("_")}
+    Nomination.objects.bulk_create(
+        Nomination(**columns | {"id": ids.new_id(), "nomination_sha256": sha256_hex(f"{number}")})
+        for number in range(count)
+    )
+    call = HostCall.objects.filter(authority_id=nomination.authority_id, state="failed").latest("ordinal")
+    columns = {name: value for name, value in vars(call).items() if not name.startswith("_")}
+    HostCall.objects.bulk_create(
+        HostCall(**columns | {"id": ids.new_id(), "ordinal": 1_000 + number}) for number in range(count)
     )
 
 

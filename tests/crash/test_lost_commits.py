@@ -23,6 +23,11 @@ AGAIN: dict[str, int] = {
     "api_keys.rotate": 400,
     "environments.delete": 404,
     "projects.delete": 401,  # the key went with it
+    "spaces.create": 403,
+    "spaces.purge": 410,
+    "authorities.delete": 404,
+    "host_calls.withdraw": 409,
+    "nominations.decide": 409,
     "memory_documents.put": 412,
     "memory_documents.update": 412,
     "memory_documents.delete": 404,

@@ -9,6 +9,8 @@ from uuid import UUID
 import pytest
 from django.core.management import CommandError, call_command
 
+from authority import agent, host_runs
+from authority.turns import HeldTurn
 from memoryhub import audit, ids, integrity, quotas
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import AuditEvent, Job, JobChunk
@@ -18,6 +20,8 @@ from providers.models import ExternalPartition, ExternalRecord
 from stores import memory_stores
 from stores.attachments import WantedStore
 from stores.models import Memory, UsedPath
+from tests.authority.desk import Reviewed, make_reviewed
+from tests.authority.doubles import entity
 from tests.plants import run_sql, unguarded
 from tests.providers.desk import Desk
 from tests.world import Tenant
@@ -604,6 +608,78 @@ def changed_audit(house: House) -> list[str]:
 def test_a_house_without_faults_has_none(house: House) -> None:
     quotas.count_usage()
     assert faults() == {}
+
+
+def reviewed_of(house: House) -> Reviewed:
+    """An authority with an adopted nomination."""
+    made = make_reviewed(house.tenant, work=(entity("note:a"),))
+    nomination = agent.nominate(
+        made.authority.wire_id, {"nominationId": "review", "roots": ["note:a"], "v": 1}, actor=made.actor
+    )
+    made.submit_adoption(nomination)
+    host_runs.run_next(HeldTurn(made.authority.id, ids.new_id()))
+    return made
+
+
+def spoil(table: str, assignments: str, authority_id: UUID) -> None:
+    with unguarded(f"authority_{table}"):
+        run_sql(f"UPDATE authority_{table} SET {assignments} WHERE authority_id = %s", [authority_id])
+
+
+@breaks("space_history")
+def flipped_record(house: House) -> list[str]:
+    made = reviewed_of(house)
+    with unguarded("authority_recordversion"):
+        run_sql(
+            "UPDATE authority_recordversion SET body = overlay(body placing '~' from 20 for 1) WHERE space_id = %s",
+            [made.canonical.id],
+        )
+    return [made.canonical.wire_id]
+
+
+@breaks("authority_pin")
+def pin_of_no_head(house: House) -> list[str]:
+    made = reviewed_of(house)
+    with unguarded("authority_authority"):
+        run_sql(
+            "UPDATE authority_authority SET pin_records_sha256 = repeat('f', 64) WHERE id = %s",
+            [made.authority.id],
+        )
+    return [made.authority.wire_id]
+
+
+@breaks("authority_lanes")
+def authority_of_another_environment(house: House) -> list[str]:
+    made = reviewed_of(house)
+    with unguarded("authority_authority"):
+        run_sql(
+            "UPDATE authority_authority SET environment_id = %s WHERE id = %s",
+            [house.tenant.production.id, made.authority.id],
+        )
+    return [made.authority.wire_id]
+
+
+@breaks("host_calls")
+def call_without_a_receipt(house: House) -> list[str]:
+    made = reviewed_of(house)
+    spoil("hostcall", "receipt_sha256 = repeat('f', 64)", made.authority.id)
+    [(key,)] = run_sql("SELECT id FROM authority_hostcall WHERE authority_id = %s", [made.authority.id])
+    return [ids.to_wire(ids.HOST_CALL, key)]
+
+
+@breaks("receipt_digest")
+def changed_receipt(house: House) -> list[str]:
+    made = reviewed_of(house)
+    spoil("receipt", "body = replace(body, 'adopted', 'Adopted')", made.authority.id)
+    [(key,)] = run_sql("SELECT id FROM authority_hostcall WHERE authority_id = %s", [made.authority.id])
+    return [ids.to_wire(ids.HOST_CALL, key)]
+
+
+@breaks("nomination_digest")
+def changed_nomination(house: House) -> list[str]:
+    made = reviewed_of(house)
+    spoil("nomination", "body = replace(body, 'Name', 'Mane')", made.authority.id)
+    return [made.authority.wire_id]
 
 
 @pytest.mark.parametrize(("invariant", "plant"), PLANTS, ids=[plant.__name__ for _, plant in PLANTS])

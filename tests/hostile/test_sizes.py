@@ -29,7 +29,11 @@ def padded(body: dict[str, object], size: int) -> bytes:
     return raw + b" " * (size - len(raw))
 
 
-@pytest.mark.parametrize("operation", JSON_OPERATIONS, ids=lambda operation: operation.name)
+# Objects that are read by the strict reader of reviewed memory have bounds of their own: tests/authority/test_doors.py.
+BOUNDED = [operation for operation in JSON_OPERATIONS if operation.body_schema.get("properties")]
+
+
+@pytest.mark.parametrize("operation", BOUNDED, ids=lambda operation: operation.name)
 def test_a_body_one_past_the_limit_is_refused(plots: Plots, operation: DocumentedOperation) -> None:
     attempt, call = attempt_on(operation, plots.mine), plots.mine.callers[OWNER.kind]
     past = padded(attempt.seed.body, limit_of(operation) + 1)

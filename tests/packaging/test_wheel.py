@@ -15,7 +15,7 @@ SETTINGS = {
     "REDIS_URL": "redis://127.0.0.1:1/0",
     "MEMORYHUB_SECRET_KEY": "x" * 50,
 }
-ROOMS = ("memoryhub", "stores", "providers")
+ROOMS = ("memoryhub", "stores", "providers", "authority")
 # What a tool, a worker or a client may use where no Django is.
 WITHOUT_DJANGO = (
     "memoryhub",

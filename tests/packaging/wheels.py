@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STEP_SECONDS_MAX = 240
 # What a build reads. A copy, so that it leaves nothing in the tree.
-SOURCES = ("memoryhub", "stores", "providers", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("memoryhub", "stores", "providers", "authority", "pyproject.toml", "README.md", "LICENSE")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""Reviewed memory: spaces, authorities, nominations and host calls."""
+
+from django.apps import AppConfig
+
+
+class AuthorityConfig(AppConfig):
+    name = "authority"
+
+    def ready(self) -> None:
+        from authority.codecs import KINDS
+        from authority.integrity import INVARIANTS
+        from authority.overviews import list_call_needs, list_review_needs, read_panel
+        from authority.review_queue import count_waiting
+        from authority.subjects import SUBJECTS
+        from memoryhub.integrity import register_invariants
+        from memoryhub.rooms import Panel, Room, register_needs, register_room
+        from memoryhub.subjects import register_subjects
+
+        register_invariants(INVARIANTS)
+        for prefix, find in SUBJECTS.items():
+            register_subjects(prefix, find)
+        register_room(Room("Review", "review", "nominations.list", count=count_waiting))
+        panel = Panel("authority/panel.html", read_panel)
+        register_room(Room("Authorities", "authorities", "authorities.list", panel=panel))
+        register_needs("nominations.decide", list_review_needs)
+        register_needs("host_calls.resend", list_call_needs)
+        KINDS.seal()
