@@ -27,7 +27,7 @@ from tests.world import Caller
 
 STORE_IDS = frozenset({"store_id", "memory_id", "version_id"})
 SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id", "operation_id"})
-ENDPOINT_IDS = frozenset({"endpoint_id", "credential_id", "partition_id", "record_id"})
+ENDPOINT_IDS = frozenset({"endpoint_id", "credential_id", "partition_id", "record_id", "item_id"})
 AUTHORITY_IDS = frozenset({"space_id", "authority_id", "call_id", "receipt_sha256", "nomination_sha256"})
 ENVIRONMENT_IDS = (
     STORE_IDS
