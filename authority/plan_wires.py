@@ -12,7 +12,7 @@ type Wire = dict[str, Any]
 
 
 def plan_wire(plan: Plan, request: ListRequest) -> Wire:
-    """One page of its records; everything else is in each page."""
+    """A page of its records, as every list; everything else is in each page."""
     return {
         "nomination": {
             **nomination_wire(plan.nomination),
@@ -42,7 +42,7 @@ def plan_wire(plan: Plan, request: ListRequest) -> Wire:
             "operationBytes": plan.capacity.operation_bytes,
             "maximumOperationBytes": plan.capacity.operation_bytes_max,
         },
-        "records": page_of(plan.records, request).as_wire(record_wire),
+        **page_of(plan.records, request).as_wire(record_wire),
     }
 
 

@@ -225,8 +225,8 @@ def test_a_plan_names_the_heads_it_was_computed_for(reviewed: Reviewed) -> None:
     assert (wire["pin"], wire["storeHead"]) == (reviewed.pin.as_wire(), reviewed.head.as_wire())
     assert wire["nomination"]["source"]["head"]["sequence"] == 1
     assert wire["counts"] == {"insert": 1, "replace": 2, "unchanged": 1}
-    assert [one["key"] for one in wire["records"]["data"]] == ["fact:hours", "fact:price"]
-    assert wire["records"]["has_more"] is True
+    assert [one["key"] for one in wire["data"]] == ["fact:hours", "fact:price"]
+    assert wire["has_more"] is True
     assert wire["behind"] == {"distance": 0, "nextHead": None, "operations": [], "truncated": False}
 
 
