@@ -12,10 +12,13 @@ class AuthorityConfig(AppConfig):
         from authority.overviews import list_call_needs, list_review_needs, read_panel
         from authority.review_queue import count_waiting
         from authority.subjects import SUBJECTS
+        from authority.texts import find_texts
+        from memoryhub.erasure import register_texts
         from memoryhub.integrity import register_invariants
         from memoryhub.rooms import Panel, Room, register_needs, register_room
         from memoryhub.subjects import register_subjects
 
+        register_texts(find_texts)
         register_invariants(INVARIANTS)
         for prefix, find in SUBJECTS.items():
             register_subjects(prefix, find)

@@ -33,13 +33,15 @@ class Elsewhere:
     """Where a text stands beside the versions of memories, and what becomes of it there.
 
     `copies`: of what was sent and given, by what they are; blanked. `deleted`, `left`: data of its own, by its wire ids.
-    `remote`: what other services may keep of it, which is theirs to delete.
+    `remote`: what other services may keep of it, which is theirs to delete. `spaces`: histories of operations that hold
+    it, which are hashed as a whole and never change.
     """
 
     copies: Counter[str] = field(default_factory=Counter)
     deleted: list[dict[str, str]] = field(default_factory=list)
     left: list[dict[str, str]] = field(default_factory=list)
     remote: list[dict[str, Any]] = field(default_factory=list)
+    spaces: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def copies_count(self) -> int:
@@ -55,6 +57,7 @@ class Elsewhere:
             self.deleted + other.deleted,
             self.left + other.left,
             self.remote + other.remote,
+            self.spaces + other.spaces,
         )
 
 

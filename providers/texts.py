@@ -19,8 +19,9 @@ from django.db.models.query import QuerySet
 
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp
-from memoryhub.digests import exact_json, sha256_hex
+from memoryhub.digests import sha256_hex
 from memoryhub.erasure import Elsewhere, Sought, TextErasure
+from memoryhub.sought_texts import BYTES, JSON, PLAIN, Form, holds, sought_values
 from providers.endpoint_models import EndpointOperation, ExternalItem, ExternalPartition, ExternalRecord
 from providers.endpoint_tools import blank_answers, remove_records
 from providers.models import Binding, HttpOperation, ModelRequest, Projection, ToolCall
@@ -36,22 +37,6 @@ _NAMES: dict[type[Model], str] = {
     EndpointOperation: "endpoint_answers",
 }
 
-# What holds the text, over the columns of a row: plain text, JSON, and the bytes of a request or an answer.
-_PLAIN = {
-    "contains": "strpos({0}, %(text)s) > 0",
-    "sha256": "encode(sha256(convert_to({0}, 'UTF8')), 'hex') = %(sha256)s",
-}
-_JSON = {
-    "contains": "strpos({0}::text, %(escaped)s) > 0",
-    "sha256": (
-        "EXISTS (SELECT 1 FROM jsonb_path_query({0}, 'strict $.**') AS v WHERE jsonb_typeof(v) = 'string'"
-        " AND encode(sha256(convert_to(v #>> '{{}}', 'UTF8')), 'hex') = %(sha256)s)"
-    ),
-}
-_BYTES = {
-    "contains": "strpos(convert_from({0}, 'UTF8'), %(escaped)s) > 0",
-    "sha256": _JSON["sha256"].replace("{0}", "convert_from({0}, 'UTF8')::jsonb"),
-}
 _OF_REQUEST = """
   FROM {table} t JOIN providers_modelrequest r ON r.id = t.model_request_id
   JOIN memoryhub_session s ON s.id = r.session_id WHERE s.environment_id = %(environment)s
@@ -70,31 +55,19 @@ class _Kept:
     model: type[Model]
     shown: str
     source: str
-    texts: tuple[tuple[dict[str, str], str], ...]
+    texts: tuple[tuple[Form, str], ...]
     only: str = "true"
 
     def find(self, erasure: TextErasure) -> list[tuple[Any, ...]]:
-        by = "contains" if erasure.sought.contains is not None else "sha256"
-        holds = " OR ".join(form[by].format(f"t.{column}") for form, column in self.texts)
+        held = holds(erasure.sought, *((form, f"t.{column}") for form, column in self.texts))
         table = self.model._meta.db_table
         source = self.source.format(table=table)
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT t.id, {self.shown} {source} AND {self.only} AND ({holds}) ORDER BY t.id",
-                _values(erasure.environment_id, erasure.sought),
+                f"SELECT t.id, {self.shown} {source} AND {self.only} AND {held} ORDER BY t.id",
+                sought_values(erasure.sought) | {"environment": erasure.environment_id},
             )
             return list(cursor.fetchall())
-
-
-def _values(environment_id: UUID, sought: Sought) -> dict[str, Any]:
-    text = sought.contains or ""
-    escaped = exact_json(text).decode()[1:-1]
-    return {
-        "environment": environment_id,
-        "text": text,
-        "escaped": escaped,
-        "sha256": sought.content_sha256,
-    }
 
 
 # Those with versions are copies of documents, which go with their versions.
@@ -103,22 +76,22 @@ _PROJECTIONS = _Kept(
     Projection,
     _SESSION,
     _OF_REQUEST,
-    ((_PLAIN, "text"), (_PLAIN, "cursor"), (_JSON, "sources")),
+    ((PLAIN, "text"), (PLAIN, "cursor"), (JSON, "sources")),
     _NO_VERSIONS,
 )
-_CALLS = _Kept(ToolCall, _SESSION, _OF_REQUEST, ((_JSON, "arguments"), (_JSON, "output")), _NO_VERSIONS)
+_CALLS = _Kept(ToolCall, _SESSION, _OF_REQUEST, ((JSON, "arguments"), (JSON, "output")), _NO_VERSIONS)
 _OPERATIONS = _Kept(
-    HttpOperation, _SESSION, _OF_REQUEST, ((_BYTES, "body"), (_JSON, "outcome"), (_PLAIN, "code"))
+    HttpOperation, _SESSION, _OF_REQUEST, ((BYTES, "body"), (JSON, "outcome"), (PLAIN, "code"))
 )
 _REQUESTS = _Kept(
     ModelRequest,
     "t.session_id, NULL",
     "FROM {table} t JOIN memoryhub_session s ON s.id = t.session_id WHERE s.environment_id = %(environment)s",
-    ((_PLAIN, "input_text"), (_JSON, "cause")),
+    ((PLAIN, "input_text"), (JSON, "cause")),
 )
-_REPLAYS = _Kept(EndpointOperation, "p.id", _OF_PARTITION, ((_BYTES, "body"),), "t.erased_at IS NULL")
-_RECORDS = _Kept(ExternalRecord, "p.id, e.id", _OF_PARTITION, ((_PLAIN, "text"),))
-_ITEMS = _Kept(ExternalItem, "p.id, e.id", _OF_PARTITION, ((_PLAIN, "text"),))
+_REPLAYS = _Kept(EndpointOperation, "p.id", _OF_PARTITION, ((BYTES, "body"),), "t.erased_at IS NULL")
+_RECORDS = _Kept(ExternalRecord, "p.id, e.id", _OF_PARTITION, ((PLAIN, "text"),))
+_ITEMS = _Kept(ExternalItem, "p.id, e.id", _OF_PARTITION, ((PLAIN, "text"),))
 
 
 def erase_text(erasure: TextErasure) -> Elsewhere:

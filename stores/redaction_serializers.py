@@ -102,6 +102,16 @@ class RemotePartitionShape(serializers.Serializer[Any]):
     known = serializers.BooleanField()
 
 
+class SpaceElsewhereShape(serializers.Serializer[Any]):
+    """A history of operations, which never changes; one of the kind `working` can be purged."""
+
+    id = serializers.CharField()
+    space = serializers.CharField()
+    profile_kind = serializers.ChoiceField(choices=["canonical", "working"])
+    records = serializers.IntegerField()
+    nominations = serializers.IntegerField()
+
+
 class ElsewhereShape(serializers.Serializer[Any]):
     """Of each list the first ELSEWHERE_SHOWN_MAX. `copies`: how many, by what they were."""
 
@@ -109,6 +119,7 @@ class ElsewhereShape(serializers.Serializer[Any]):
     deleted = RecordElsewhereShape(many=True)
     left = RecordElsewhereShape(many=True)
     remote = RemotePartitionShape(many=True)
+    spaces = SpaceElsewhereShape(many=True)
 
 
 class RedactedMemoryShape(serializers.Serializer[Any]):
@@ -163,6 +174,7 @@ def _elsewhere_wire(elsewhere: Elsewhere) -> dict[str, Any]:
         "deleted": elsewhere.deleted[:ELSEWHERE_SHOWN_MAX],
         "left": elsewhere.left[:ELSEWHERE_SHOWN_MAX],
         "remote": elsewhere.remote[:ELSEWHERE_SHOWN_MAX],
+        "spaces": elsewhere.spaces[:ELSEWHERE_SHOWN_MAX],
     }
 
 
