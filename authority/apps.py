@@ -2,6 +2,10 @@
 
 from django.apps import AppConfig
 
+# Pages by the names of their URLs, which do not begin with that of their room.
+NOMINATING = frozenset({"nominate-memory"})
+MAKING = frozenset({"create-authority", "create-space"})
+
 
 class AuthorityConfig(AppConfig):
     name = "authority"
@@ -22,9 +26,10 @@ class AuthorityConfig(AppConfig):
         register_invariants(INVARIANTS)
         for prefix, find in SUBJECTS.items():
             register_subjects(prefix, find)
-        register_room(Room("Review", "review", "nominations.list", count=count_waiting))
+        review = Room("Review", "review", "nominations.list", count=count_waiting, also=NOMINATING)
+        register_room(review)
         panel = Panel("authority/panel.html", read_panel)
-        register_room(Room("Authorities", "authorities", "authorities.list", panel=panel))
+        register_room(Room("Authorities", "authorities", "authorities.list", panel=panel, also=MAKING))
         register_needs("nominations.decide", list_review_needs)
         register_needs("host_calls.resend", list_call_needs)
         KINDS.seal()

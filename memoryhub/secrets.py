@@ -162,8 +162,9 @@ def _note_use(secret: Secret) -> None:
     """A write a minute at most. One whose row another transaction holds is left: that one has just noted it, or writes it anew."""
     now = timezone.now()
     if secret.last_used_at is None or now - secret.last_used_at > LAST_USED_GRAIN:
-        free = Secret.objects.select_for_update(skip_locked=True, no_key=True).filter(id=secret.id)
-        Secret.objects.filter(id__in=free.values("id")).update(last_used_at=now)
+        with atomic():
+            free = Secret.objects.select_for_update(skip_locked=True, no_key=True).filter(id=secret.id)
+            Secret.objects.filter(id__in=free.values("id")).update(last_used_at=now)
 
 
 def open_value(secret: Secret) -> str:
