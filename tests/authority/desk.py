@@ -1,5 +1,6 @@
 """Spaces and commits for tests, made with domain functions."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,8 @@ from memoryhub.actors import Actor
 from tests.authority.doubles import adoption, entity
 from tests.world import Tenant
 
+# How often races are run; a few times, unless a longer run asks for more.
+ROUNDS_OF_SOAK = int(os.environ.get("MEMORYHUB_TEST_RACE_ROUNDS", "0"))
 INSTANT = "2026-12-01T09:00:00.000Z"
 
 

@@ -1,19 +1,23 @@
 """What reviewed memory costs, as ratios within one run."""
 
+import threading
 import time
 import tracemalloc
 import uuid
 from collections.abc import Callable
+from statistics import quantiles
 from typing import Any
 
+import pytest
 from django.db import connection, transaction
 
-from authority import host_runs, space_history
+from authority import agent, host_runs, space_history
 from authority.advance import advance
 from authority.authorities import terms_of
 from authority.canonical import sealed_text, text_of
 from authority.graph import Head, Put, Reference, apply_changes, records_digest
 from authority.host_requests import AdvanceRequest
+from authority.models import HostCall
 from authority.models import Operation as OperationRow
 from authority.operations import Signed, make_operation
 from authority.turns import HeldTurn
@@ -145,3 +149,46 @@ def bare_adoption(work: tuple[Any, ...]) -> None:
                 [record.key, sha256, text.decode(), fields["value"].decode(), record.key],
             )
         cursor.execute("DROP TABLE bare")
+
+
+def test_a_blocked_turn_of_another_authority_costs_a_query_nothing(
+    committed: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """p95 of queries at the pin, beside a call that holds its turn; idle and beside it take turns."""
+    asked, blocked = make_reviewed(committed, work=(entity("note:a"),)), make_reviewed(committed)
+    held, go = threading.Event(), threading.Event()
+    perform = host_runs._perform
+
+    def hold(call: HostCall, pin: Any) -> Any:
+        held.set()
+        assert go.wait(120)
+        return perform(call, pin)
+
+    monkeypatch.setattr(host_runs, "_perform", hold)
+    idle: list[float] = []
+    beside: list[float] = []
+    for _ in range(4):
+        idle += times_of_queries(asked)
+        held.clear()
+        go.clear()
+        blocked.submit_advance(blocked.head)
+        worker = threading.Thread(target=lambda: (blocked.drain(), connection.close()))
+        worker.start()
+        assert held.wait(60)
+        beside += times_of_queries(asked)
+        go.set()
+        worker.join(60)
+    p95 = [quantiles(times, n=20)[-1] for times in (idle, beside)]
+    print(f"p95 of a query: idle {1000 * p95[0]:.1f} ms, beside a blocked turn {1000 * p95[1]:.1f} ms")
+    assert p95[1] < max(1.5 * p95[0], p95[0] + 0.01)
+
+
+def times_of_queries(asked: Reviewed, count: int = 50) -> list[float]:
+    bindings = {"keyPrefix": None, "kind": None, "lane": None}
+    query = {"bindings": bindings, "continuation": None, "programId": "memory.records", "v": 2}
+    times = []
+    for _ in range(count):
+        began = time.perf_counter()
+        agent.query_memory(asked.authority.wire_id, query, actor=asked.actor)
+        times.append(time.perf_counter() - began)
+    return times

@@ -15,16 +15,18 @@ from django.db import connection
 
 from authority import agent, host_calls, host_runs, spaces, tasks, turns
 from authority.failures import ValidationTypeError
-from authority.graph import EMPTY_HEAD
+from authority.graph import EMPTY_HEAD, Head
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
+from authority.nominations import Nomination as Nominated
 from memoryhub import keys
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import AuditEvent
-from tests.authority.desk import Reviewed, ended, make_reviewed, write
+from tests.authority.desk import ROUNDS_OF_SOAK, Reviewed, ended, make_reviewed, write
 from tests.authority.doubles import entity
 from tests.live import url_of
 from tests.world import Tenant, make_tenant
 
+SENDERS, CALLS_EACH = 8, 3 * ROUNDS_OF_SOAK or 5
 WORK = (entity("note:a", "A"), entity("note:b", "B", "note:a"))
 
 
@@ -166,7 +168,7 @@ def in_threads(count: int, act: Any) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(120 + CALLS_EACH)
     assert failures == []
 
 
@@ -174,18 +176,21 @@ def test_calls_run_in_their_order_and_never_two_at_once(reviewed: Reviewed) -> N
     """Eight senders and three workers: the times of the rows show no swap and no overlap."""
     for n in range(10):
         write(reviewed.tenant, reviewed.canonical, entity("other", n))
+    calls = HostCall.objects.filter(authority=reviewed.authority)
+    count, until = SENDERS * CALLS_EACH, time.monotonic() + 60 + CALLS_EACH
 
     def act(number: int) -> None:
-        if number < 8:
-            for _ in range(5):
+        if number < SENDERS:
+            for _ in range(CALLS_EACH):
                 reviewed.submit_advance(reviewed.head)
-        for _ in range(20):
+            return
+        while calls.filter(finished_at__isnull=False).count() < count and time.monotonic() < until:
             reviewed.drain()
+            time.sleep(0.01)
 
-    in_threads(11, act)
-    reviewed.drain()
-    rows = list(HostCall.objects.filter(authority=reviewed.authority).order_by("ordinal"))
-    assert [row.ordinal for row in rows] == list(range(1, 41))
+    in_threads(SENDERS + 3, act)
+    rows = list(calls.order_by("ordinal"))
+    assert [row.ordinal for row in rows] == list(range(1, count + 1))
     assert {row.state for row in rows} <= {"succeeded", "failed"}
     for first, second in zip(rows, rows[1:], strict=False):
         assert first.finished_at <= second.started_at
@@ -220,34 +225,50 @@ def test_a_blocked_authority_keeps_no_other_waiting(
 
 
 def test_twenty_equal_adoptions_at_once_make_one_operation(reviewed: Reviewed) -> None:
-    nomination, prior = reviewed.nominate("note:b"), reviewed.pin
-    calls: list[HostCall] = []
+    for number in range(ROUNDS_OF_SOAK or 1):
+        write(reviewed.tenant, reviewed.working, entity(f"note:t{number}"))
+        nomination, prior = reviewed.nominate(f"note:t{number}"), reviewed.pin
+        calls: list[HostCall] = []
 
-    def act(number: int) -> None:
-        calls.append(reviewed.submit_adoption(nomination, expected=prior))
+        def act(
+            _: int, nomination: Nominated = nomination, prior: Head = prior, calls: list[HostCall] = calls
+        ) -> None:
+            calls.append(reviewed.submit_adoption(nomination, expected=prior))
+            reviewed.drain()
+
+        in_threads(20, act)
         reviewed.drain()
-
-    in_threads(20, act)
-    reviewed.drain()
-    bodies = [
-        json.loads(
-            Receipt.objects.get(receipt_sha256=ended(call).receipt_sha256, authority=reviewed.authority).body
-        )
-        for call in calls
-    ]
-    assert sorted(body["status"] for body in bodies) == ["adopted"] + ["already-present"] * 19
-    assert Operation.objects.filter(space=reviewed.canonical).count() == 2
+        kept = Receipt.objects.filter(authority=reviewed.authority)
+        bodies = [json.loads(kept.get(receipt_sha256=ended(call).receipt_sha256).body) for call in calls]
+        assert sorted(body["status"] for body in bodies) == ["adopted"] + ["already-present"] * 19
+        assert Operation.objects.filter(space=reviewed.canonical).count() == number + 2
 
 
 def test_of_two_adoptions_of_one_key_one_is_a_conflict(reviewed: Reviewed) -> None:
-    first = reviewed.nominate("note:b")
-    write(reviewed.tenant, reviewed.working, entity("note:a", "Another"))
-    second, prior = reviewed.nominate("note:a"), reviewed.pin
-    calls = [reviewed.submit_adoption(one, expected=prior) for one in (first, second)]
-    in_threads(2, lambda number: reviewed.drain())
-    reviewed.drain()
-    assert [ended(call).state for call in calls] == ["succeeded", "failed"]
-    assert ended(calls[1]).error["conflict"]["actualHead"] == reviewed.head.as_wire()
+    """Both from the same pin, sent and run at once; in every round of another key."""
+    for number in range(ROUNDS_OF_SOAK or 3):
+        key, prior = f"note:r{number}", reviewed.pin
+        nominations = []
+        for name in ("One", "Another"):
+            write(reviewed.tenant, reviewed.working, entity(key, name))
+            nominations.append(reviewed.nominate(key))
+        calls: list[HostCall] = []
+
+        def act(
+            one: int,
+            prior: Head = prior,
+            nominations: list[Nominated] = nominations,
+            calls: list[HostCall] = calls,
+        ) -> None:
+            calls.append(reviewed.submit_adoption(nominations[one], expected=prior))
+            reviewed.drain()
+
+        in_threads(2, act)
+        reviewed.drain()
+        won, lost = sorted((ended(call) for call in calls), key=lambda call: call.state, reverse=True)
+        assert (won.state, lost.state) == ("succeeded", "failed")
+        assert lost.error["conflict"]["actualHead"] == reviewed.head.as_wire() == reviewed.pin.as_wire()
+        assert reviewed.pin.sequence == prior.sequence + 1
 
 
 class Workers:
@@ -289,9 +310,10 @@ POINTS = {
 }
 
 
+@pytest.mark.parametrize("round", range(ROUNDS_OF_SOAK or 1))
 @pytest.mark.parametrize("point", POINTS)
 def test_a_killed_worker_leaves_an_unknown_outcome_and_sending_again_is_safe(
-    reviewed: Reviewed, workers: Workers, point: str
+    reviewed: Reviewed, workers: Workers, point: str, round: int
 ) -> None:
     status, landed = POINTS[point]
     nomination, prior = reviewed.nominate("note:b"), reviewed.pin
@@ -311,9 +333,10 @@ def test_a_killed_worker_leaves_an_unknown_outcome_and_sending_again_is_safe(
     assert spaces.verify_space(reviewed.canonical.wire_id, actor=reviewed.actor)[1] == []
 
 
+@pytest.mark.parametrize("round", range(ROUNDS_OF_SOAK or 1))
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
 def test_a_worker_that_was_stopped_and_goes_on_publishes_nothing(
-    reviewed: Reviewed, workers: Workers, point: str, monkeypatch: pytest.MonkeyPatch
+    reviewed: Reviewed, workers: Workers, point: str, round: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nomination, prior = reviewed.nominate("note:b"), reviewed.pin
     call = reviewed.submit_adoption(nomination)

@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.db.transaction import atomic
 
 from authority import space_history, spaces
@@ -26,7 +26,7 @@ from authority.ports import Commit
 from authority.snapshots import parse_closure, read_snapshot
 from memoryhub.errors import Conflict, HubError, NotFound
 from memoryhub.models import AuditEvent
-from tests.authority.desk import ask, new_space, snapshot, write
+from tests.authority.desk import ROUNDS_OF_SOAK, ask, new_space, snapshot, write
 from tests.authority.doubles import entity
 from tests.authority.test_known_digests import ADA, BASE, FACT, KNOWN, RENAMED
 from tests.world import Tenant
@@ -406,6 +406,28 @@ def test_a_change_behind_the_hubs_back_is_named(tenant: Tenant, table: str, colu
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
     assert spaces.verify_space(space.wire_id, actor=tenant.actor)[1] != []
+
+
+def test_any_flipped_byte_of_a_long_history_is_named(tenant: Tenant) -> None:
+    """Some random bytes of the texts of 500 operations, each flipped alone."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance, space = random.Random(seed), new_space(tenant)
+    random_history(tenant, space, operations=500, seed=seed)
+    assert spaces.verify_space(space.wire_id, actor=tenant.actor)[1] == []
+    for number in range(ROUNDS_OF_SOAK or 6):
+        table = ("authority_operation", "authority_recordversion")[number % 2]
+        with atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SELECT ctid, body FROM {table} WHERE space_id = %s", [space.id])
+            row, body = chance.choice(cursor.fetchall())
+            place = chance.randrange(len(body))
+            flipped = body[:place] + chr(ord(body[place]) ^ 1) + body[place + 1 :]
+            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            cursor.execute(f"UPDATE {table} SET body = %s WHERE ctid = %s::tid", [flipped, row])
+            findings = spaces.verify_space(space.wire_id, actor=tenant.actor)[1]
+            assert findings, (seed, table, place, body[max(place - 10, 0) : place + 10])
+            transaction.set_rollback(True)
+    assert spaces.verify_space(space.wire_id, actor=tenant.actor)[1] == []
 
 
 def test_writers_that_meet_make_one_chain(committed: Tenant) -> None:
