@@ -397,7 +397,9 @@ def test_an_ended_turn_leaves_nothing_behind(reviewed: Reviewed) -> None:
             [turns.lock_number(reviewed.authority.id)],
         )
         assert cursor.fetchone()[0] == 0
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'memoryhub turn%%'")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'memoryhub turn%%'"
+        )
         assert cursor.fetchone()[0] == 0
 
 
