@@ -5,11 +5,12 @@ store's own commit between them, and one transaction that moves the pin, keeps t
 worker left running is never run again: its outcome is unknown, and sending the same request again is safe.
 """
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import connection
+from django.db import connection, transaction
 from django.db.transaction import atomic
 
 from authority.adopt import Adoption, adopt
@@ -23,7 +24,7 @@ from authority.host_requests import read_adoption_request, read_advance_request
 from authority.models import Authority, HostCall, Nomination, Receipt
 from authority.receipts import Receipt as MadeReceipt
 from authority.turns import HeldTurn, take_stale_turns, try_turn
-from memoryhub import audit, ids, jobs
+from memoryhub import audit, ids, jobs, wakeups
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -236,6 +237,7 @@ def _end(
     )
     if call.method == ADOPT:
         _mark_nomination(call, receipt, error)
+    transaction.on_commit(partial(wakeups.wake, call.wire_id))
     details: dict[str, Any] = {"method": call.method, "ordinal": call.ordinal, "state": state}
     if receipt is not None:
         details |= {"status": receipt.status, "sequence": receipt.head.sequence}
