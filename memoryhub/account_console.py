@@ -1,5 +1,6 @@
 """A person's own account: the name, the projects, the password, the browsers that are signed in."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
@@ -7,10 +8,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from memoryhub import accounts
-from memoryhub.errors import InvalidRequest, RateLimited
+from memoryhub import accounts, mail_wishes, mails
+from memoryhub.errors import InvalidRequest, NotFound, RateLimited
 from memoryhub.forms import NameForm, PasswordForm, add_refusal
+from memoryhub.notice_types import TOPICS
 from memoryhub.pages import form_status, list_memberships, person, sentence, signed_in
+from memoryhub.problems import answer_page
 from memoryhub.session_store import SIGNED_IN_BY_LINK, stored_key
 
 
@@ -32,12 +35,27 @@ def account(request: HttpRequest) -> HttpResponse:
         "memberships": list_memberships(user),
         "sessions": accounts.list_sessions(user),
         "this_session": _this_session(request),
+        "wishes": mail_wishes.list_wishes(user.id) if mails.is_configured() else None,
+        "topics": TOPICS,
+        "mail_minutes": settings.MAIL_MINUTES,
     }
     return render(request, "memoryhub/account.html", facts, status=form_status(request))
 
 
 def _this_session(request: HttpRequest) -> str:
     return stored_key(request.session.session_key or "")
+
+
+@signed_in
+@require_POST
+def change_mails(request: HttpRequest, member_id: str) -> HttpResponse:
+    """Of one project; none of the boxes ticked: no mails."""
+    try:
+        mail_wishes.change_wishes(person(request).id, member_id, topics=request.POST.getlist("topics"))
+    except NotFound as error:
+        return answer_page(request, error)
+    messages.success(request, "Saved: your mails are as you asked.")
+    return redirect("account")
 
 
 @signed_in

@@ -76,12 +76,12 @@ def operation(
 
 def authenticate(request: HttpRequest) -> Actor:
     """The actor of the key a request presents; cookies are never read here. Raises: AuthenticationFailed."""
-    return keys.authenticate_key(presented_key(request))
+    return keys.authenticate_key(presented_key(request.headers))
 
 
-def presented_key(request: HttpRequest) -> str:
+def presented_key(headers: Mapping[str, str]) -> str:
     """`Authorization: Bearer KEY` or `X-Api-Key: KEY`; given both, they must agree. Raises: AuthenticationFailed."""
-    header, plain = request.headers.get("Authorization"), request.headers.get("X-Api-Key")
+    header, plain = headers.get("Authorization"), headers.get("X-Api-Key")
     scheme, _, bearer = (header or "").strip().partition(" ")
     bearer = bearer.strip()
     if header is not None and (scheme.lower() != "bearer" or not bearer):
@@ -113,7 +113,7 @@ class HubView(APIView):
         door: Door = handler.door  # type: ignore[attr-defined]
         metrics.name_operation(request, door.operation.name)
         actor = self.authenticate(request)
-        count_request(actor.actor_id, requests_max=settings.KEY_REQUESTS_PER_MINUTE_MAX)
+        count_request(actor.credential_id, requests_max=settings.KEY_REQUESTS_PER_MINUTE_MAX)
         try:
             check_scope(actor, door.operation)
             arguments = self._arguments(request, door)
@@ -136,7 +136,8 @@ class HubView(APIView):
 
     def _handler(self, request: HttpRequest) -> Handler:
         method = (request.method or "").lower()
-        method = "get" if method == "head" and hasattr(self, "get") else method
+        if method == "head" and method in self.http_method_names and hasattr(self, "get"):
+            method = "get"
         handler = getattr(self, method, None) if method in self.http_method_names else None
         if handler is None or not hasattr(handler, "door"):
             authenticate(request)

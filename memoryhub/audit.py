@@ -21,9 +21,11 @@ import structlog
 from django.db import connection, transaction
 from django.db.models.query import QuerySet
 
+from memoryhub import ids
 from memoryhub.actors import Actor
 from memoryhub.credentials import hold_credential
 from memoryhub.digests import canonical_json, sha256_hex
+from memoryhub.kept_queries import insert_row
 from memoryhub.models import AuditEvent
 from memoryhub.request_context import current_request_id
 
@@ -42,6 +44,7 @@ class AuditAction(StrEnum):
     MEMBER_JOINED = "member.joined"
     MEMBER_ROLE_CHANGED = "member.role_changed"
     MEMBER_REMOVED = "member.removed"
+    MAIL_WISHES_CHANGED = "member.mail_wishes_changed"
     INVITATION_CREATED = "invitation.created"
     INVITATION_REVOKED = "invitation.revoked"
     USER_RENAMED = "user.renamed"
@@ -56,6 +59,8 @@ class AuditAction(StrEnum):
     MEMORY_STORE_FROZEN = "memory_store.frozen"
     MEMORY_STORE_UNFROZEN = "memory_store.unfrozen"
     MEMORY_STORE_IMPORTED = "memory_store.imported"
+    RETENTION_CHANGED = "memory_store.retention_changed"
+    OLD_VERSIONS_REMOVED = "memory_store.old_versions_removed"
     MEMORY_CREATED = "memory.created"
     MEMORY_UPDATED = "memory.updated"
     MEMORY_DELETED = "memory.deleted"
@@ -67,11 +72,23 @@ class AuditAction(StrEnum):
     SECRET_CREATED = "secret.created"
     SECRET_CHANGED = "secret.changed"
     SECRET_DELETED = "secret.deleted"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_UPDATED = "webhook.updated"
+    WEBHOOK_ROTATED = "webhook.rotated"
+    WEBHOOK_TESTED = "webhook.tested"
+    WEBHOOK_REPLAYED = "webhook.replayed"
+    WEBHOOK_DISABLED = "webhook.disabled"
+    WEBHOOK_DELETED = "webhook.deleted"
     DEPLOYMENT_CREATED = "deployment.created"
     DEPLOYMENT_PROMOTED = "deployment.promoted"
     SESSION_CREATED = "session.created"
     SESSION_ENDED = "session.ended"
+    SESSION_TOKEN_CREATED = "session_token.created"
+    SESSION_TOKEN_REVOKED = "session_token.revoked"
     SESSION_DELETED = "session.deleted"
+    WORK_QUEUED = "work.queued"
+    WORK_CLAIMED = "work.claimed"
+    WORK_STOPPED = "work.stopped"
     BINDING_REVOKED = "binding.revoked"
     DOCUMENT_CHANGED = "document.changed"
     HTTP_OPERATION_CANCELLED = "http_operation.cancelled"
@@ -86,6 +103,12 @@ class AuditAction(StrEnum):
     EXTERNAL_RECORD_UPDATED = "external_record.updated"
     EXTERNAL_RECORD_DELETED = "external_record.deleted"
     EXTERNAL_ITEM_DELETED = "external_item.deleted"
+    RECORD_SAVED = "memory_record.saved"
+    RECORD_FORGOTTEN = "memory_record.forgotten"
+    RECORDS_IMPORTED = "memory_record.imported"
+    EFFECT_RESOLVED = "memory_effect.resolved"
+    RECORD_WRITE_APPROVED = "record_write.approved"
+    RECORD_WRITE_REJECTED = "record_write.rejected"
     SPACE_CREATED = "space.created"
     SPACE_COMMITTED = "space.committed"
     SPACE_PURGED = "space.purged"
@@ -128,7 +151,8 @@ def record(
 ) -> None:
     """Write one row in the caller's transaction, and hold the actor's credential to its end.
 
-    `details` holds ids, sizes and counts, never content or its digest. Raises: AuthenticationFailed for a credential
+    `details` holds ids, sizes and counts, never content or its digest; `token_id` too where the actor came with one of several.
+    Raises: AuthenticationFailed for a credential
     that was revoked meanwhile, so that nothing commits after the revoking answer.
     """
     hold_credential(actor)
@@ -147,7 +171,9 @@ def record_accepted(
     actor: Actor,
 ) -> None:
     """The same of the outcome of what was accepted before: by now the credential that asked may be gone."""
-    AuditEvent.objects.create(
+    if actor.token_id is not None:
+        details = {**(details or {}), "token_id": actor.credential_id}
+    event = AuditEvent(
         project_id=actor.project_id,
         environment_id=environment_id,
         action=action,
@@ -155,9 +181,20 @@ def record_accepted(
         actor_id=actor.actor_id,
         subject_id=subject_id,
         parent_id=parent_id,
-        details=details or {},
+        details=(details or {}) | _token_of(actor),
         request_id=current_request_id(),
     )
+    insert_row(event)
+
+
+def _token_of(actor: Actor) -> dict[str, str]:
+    """Which token of a session did it, and for which work: the actor alone is the session."""
+    told = {}
+    if actor.token_id is not None:
+        told["token_id"] = ids.to_wire(ids.API_KEY, actor.token_id)
+    if actor.work_id is not None:
+        told["work_id"] = ids.to_wire(ids.WORK, actor.work_id)
+    return told
 
 
 def sealed_row(event: AuditEvent) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""What the management commands share: an operator's actor, and errors as one sentence."""
+"""What the management commands share: an operator's actor, a new file, and errors as one sentence."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import IO
 
 from django.core.management.base import CommandError
 
@@ -39,3 +41,13 @@ def operator_actor(project: Project) -> Actor:
     if owner is None:
         raise CommandError(f"The project {project.name} has no owner.")
     return owner_actor(project, owner.user)
+
+
+def open_new(name: str) -> AbstractContextManager[IO[bytes]]:
+    """Raises: CommandError for a file that is there already or cannot be made."""
+    if name == "-":
+        return nullcontext(sys.stdout.buffer)
+    try:
+        return open(name, "xb")
+    except OSError as error:
+        raise CommandError(f"{name} cannot be written: {error.strerror}.") from error

@@ -1,6 +1,8 @@
 """Deletion of an environment or a project: no row of it stays here, and what lies with other services is listed.
 
-Nobody else is called. The ground floor knows no room, so a room registers how it lists what remains elsewhere.
+Nobody else is called. The ground floor knows no room, so a room registers how it lists what remains elsewhere, and what its writers hold.
+Keys go with the environment, and a writer holds its key last. So whoever deletes waits first for what writers hold before it, in
+their order: sessions, copies, then the rooms, one after the other; else each might wait for the other.
 Source: contract of document and HTTP memory, section 12.5.
 """
 
@@ -19,8 +21,9 @@ from memoryhub import audit, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.credentials import hold_credential
+from memoryhub.erasure import hold_all_copies
 from memoryhub.errors import InvalidRequest
-from memoryhub.models import Environment, Project
+from memoryhub.models import Environment, Project, Session
 from memoryhub.snapshots import allow_seconds
 
 log = structlog.get_logger("memoryhub.deletions")
@@ -29,12 +32,23 @@ DELETE_STATEMENT_SECONDS_MAX = 600
 
 type ListRemote = Callable[[Sequence[UUID]], list[dict[str, Any]]]
 
+type Hold = Callable[[UUID], None]
+
 _registered: list[ListRemote] = []
+_holds: list[Hold] = []
 
 
 def register_remote(list_remote: ListRemote) -> None:
     """`list_remote(environment_ids)` gives `[{"resource", "namespace", "partition", "endpoint", …}]`."""
     _registered.append(list_remote)
+
+
+def register_hold(hold: Hold) -> None:
+    """`hold(environment_id)` locks what writers of the room lock first, in their order, alone to the end of the transaction.
+
+    Rooms are asked in the order in which they are installed.
+    """
+    _holds.append(hold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,8 @@ def delete_environment(name_or_id: str, *, expected_name: str, actor: Actor) -> 
             "A project needs one environment at least: delete the project instead.",
             error_code="last_environment",
         )
+    allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
+    _wait_for_writers(environment.id)
     deleted = Deleted(environment.wire_id, list_remaining([environment.id]))
     audit.record(
         AuditAction.ENVIRONMENT_DELETED,
@@ -71,7 +87,6 @@ def delete_environment(name_or_id: str, *, expected_name: str, actor: Actor) -> 
         details={"remaining": len(deleted.remaining)},
         actor=actor,
     )
-    allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
     _delete_row(Environment, environment.id)  # the database removes what belongs to it
     return deleted
 
@@ -86,13 +101,25 @@ def delete_project(project_id: str, *, expected_name: str, actor: Actor) -> Dele
     _require_name(project.name, expected_name)
     hold_credential(actor)
     tenancy.lock_project(project.id)
-    environments = list(Environment.objects.filter(project=project).values_list("id", flat=True))
-    deleted = Deleted(project.wire_id, list_remaining(environments))
+    environments = list(
+        Environment.objects.filter(project=project).order_by("id").values_list("id", flat=True)
+    )
     allow_seconds(DELETE_STATEMENT_SECONDS_MAX)
+    for environment_id in environments:
+        _wait_for_writers(environment_id)
+    deleted = Deleted(project.wire_id, list_remaining(environments))
     _delete_row(Project, project.id)  # first: audit rows go only when their project is gone
     _delete_rows_of(project.id)
     log.warning("project_deleted", project=project.wire_id, actor=actor.actor_id)
     return deleted
+
+
+def _wait_for_writers(environment_id: UUID) -> None:
+    """A step."""
+    list(Session.objects.select_for_update().filter(environment_id=environment_id).order_by("id").only("id"))
+    hold_all_copies(environment_id)
+    for hold in _holds:
+        hold(environment_id)
 
 
 def _delete_row(model: type[Model], key: UUID) -> None:

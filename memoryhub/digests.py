@@ -18,6 +18,12 @@ def sha256_hex(content: str | bytes) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
+def frame(text: str) -> bytes:
+    """With its length before it, so that ("ab", "c") never meets ("a", "bc")."""
+    raw = text.encode()
+    return len(raw).to_bytes(4, "big") + raw
+
+
 def canonical_json(value: Any) -> bytes:
     """RFC 8785 bytes. Raises: ValueError for what it cannot express (NaN, 2**53, lone surrogates)."""
     try:

@@ -93,9 +93,14 @@ def hold_copies(environment_id: UUID) -> None:
     _lock("pg_advisory_xact_lock_shared", environment_id)
 
 
+def hold_all_copies(environment_id: UUID) -> None:
+    """A step: alone, once all who hold them are done."""
+    _lock("pg_advisory_xact_lock", environment_id)
+
+
 def erase_copies(environment_id: UUID, version_ids: Sequence[UUID]) -> None:
     """A step. The rows of the versions are locked, or nobody can read them any more."""
-    _lock("pg_advisory_xact_lock", environment_id)
+    hold_all_copies(environment_id)
     for erase in _registered:
         erase(version_ids)
 
@@ -103,7 +108,7 @@ def erase_copies(environment_id: UUID, version_ids: Sequence[UUID]) -> None:
 def erase_text(erasure: TextErasure) -> Elsewhere:
     """A step: what rooms keep of a text beside versions."""
     if not erasure.dry_run:
-        _lock("pg_advisory_xact_lock", erasure.environment_id)
+        hold_all_copies(erasure.environment_id)
     found = Elsewhere()
     for erase in _registered_texts:
         found = found.and_also(erase(erasure))

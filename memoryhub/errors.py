@@ -12,6 +12,7 @@
      │    ├── MemoryPathConflict
      │    └── MemoryPreconditionFailed
      │         └── MemoryEtagMismatch   the same, asked by an If-Match header
+     ├── LeaseLost                 the work is another worker's by now, or nobody's
      ├── PreconditionRequired      the change must say which state it was made for
      ├── Gone                      it was there, and its text has been erased
      ├── RecallFailed              a memory could not be recalled, so nothing may be inferred
@@ -19,6 +20,7 @@
      ├── Unprocessable             well formed, and what it asks for cannot be kept
      ├── RateLimited
      ├── IntegrityBroken           what is kept contradicts itself, so nothing was changed
+     ├── ProviderTimeout           a memory provider gave no answer in its time
      └── Unavailable               the database or another part did not answer; the outcome may be unknown
 
 A message is one sentence a stranger can act on. `error_code` is the finer word for machines; `facts` stand beside it.
@@ -64,6 +66,9 @@ class RevisionConflict(Conflict): ...
 
 
 class AdoptionConflict(Conflict): ...
+
+
+class LeaseLost(HubError): ...
 
 
 class PreconditionRequired(HubError): ...
@@ -119,6 +124,9 @@ class RateLimited(HubError):
     def __init__(self, retry_after_seconds: int) -> None:
         super().__init__(f"Too many requests with this credential; try again in {retry_after_seconds} s.")
         self.retry_after_seconds = retry_after_seconds
+
+
+class ProviderTimeout(HubError): ...
 
 
 class Unavailable(HubError): ...

@@ -25,7 +25,7 @@ POLL_SECONDS = 0.5
 QUIET_SECONDS_MAX = (
     15.0  # a comment is sent after this long without an event, so that nobody in between hangs up
 )
-LAST_EVENT = "session.ended"
+LAST_EVENT = session_events.LAST_EVENT
 
 
 def count_places(web_threads: int) -> int:

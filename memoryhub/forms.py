@@ -4,6 +4,8 @@ import re
 from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from rest_framework.serializers import ValidationError
 
@@ -12,7 +14,17 @@ from memoryhub.errors import HubError
 from memoryhub.fields import StrictSerializer
 from memoryhub.promised_ids import find_promised, promise_id
 
+type Upload = UploadedFile[Any]
+
 _NAMED = re.compile(r"([a-z_]+): (.+)", re.DOTALL)
+
+
+def require_importable(file: Upload) -> None:
+    """For the fields of files to import. Raises: ValidationError."""
+    if (file.size or 0) > settings.ARCHIVE_BYTES_MAX:
+        raise forms.ValidationError(
+            f"The file is larger than {settings.ARCHIVE_BYTES_MAX:,} bytes, the most that can be imported here."
+        )
 
 
 class ShapedForm(forms.Form):

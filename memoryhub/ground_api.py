@@ -43,6 +43,7 @@ from memoryhub.ground_shapes import (
     member_wire,
     project_wire,
     provisioned_project_wire,
+    record_scope_of,
     remaining_wire,
 )
 from memoryhub.pagination import Page
@@ -172,6 +173,7 @@ class ApiKeys(HubView):
             name=body["name"],
             scopes=body["scopes"],
             stores=store_access.read_grants(body.get("stores")),
+            record_scope=record_scope_of(body.get("record_scope")),
             expires_at=body.get("expires_at"),
             actor=actor,
         )

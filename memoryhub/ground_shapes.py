@@ -6,7 +6,7 @@ from uuid import UUID
 from rest_framework import serializers
 
 from memoryhub import ids
-from memoryhub.actors import actor_wire
+from memoryhub.actors import SCOPE_NAME_LENGTH_MAX, RecordScope, actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.deletions import Deleted
 from memoryhub.fields import Choice, Integer, Moment, StrictSerializer, Text
@@ -63,11 +63,30 @@ class StoreAccessBody(StrictSerializer):
     access = Choice(choices=["read_only", "read_write"], required=False)
 
 
+class PrincipalBody(StrictSerializer):
+    issuer = Text(length_min=1, length_max=SCOPE_NAME_LENGTH_MAX)
+    subject = Text(length_min=1, length_max=SCOPE_NAME_LENGTH_MAX)
+
+
+class RecordScopeBody(StrictSerializer):
+    """Whose records: an agent's memory of one principal."""
+
+    agent = Text(length_min=1, length_max=SCOPE_NAME_LENGTH_MAX)
+    principal = PrincipalBody()
+
+
+def record_scope_of(given: dict[str, Any] | None) -> RecordScope | None:
+    if given is None:
+        return None
+    return RecordScope(given["agent"], given["principal"]["issuer"], given["principal"]["subject"])
+
+
 class CreateKeyBody(StrictSerializer):
     name = Text(length_min=1, length_max=NAME_LENGTH_MAX, plain=True)
     scopes = serializers.ListField(child=Choice(choices=list(SCOPES)), min_length=1, max_length=len(SCOPES))
     environment = Text(required=False, allow_null=True)
     stores = StoreAccessBody(many=True, required=False)
+    record_scope = RecordScopeBody(required=False)
     expires_at = Moment(required=False, allow_null=True)
 
 
@@ -179,6 +198,20 @@ class StoreAccessShape(serializers.Serializer[Any]):
     access = serializers.ChoiceField(choices=["read_only", "read_write"])
 
 
+class PrincipalShape(serializers.Serializer[Any]):
+    issuer = serializers.CharField()
+    subject = serializers.CharField()
+
+
+class RecordScopeShape(serializers.Serializer[Any]):
+    agent = serializers.CharField()
+    principal = PrincipalShape()
+
+
+def record_scope_wire(of: RecordScope) -> dict[str, Any]:
+    return {"agent": of.agent, "principal": {"issuer": of.issuer, "subject": of.subject}}
+
+
 class KeyShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["api_key"])
@@ -187,6 +220,7 @@ class KeyShape(serializers.Serializer[Any]):
     environment = serializers.CharField(allow_null=True)
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=list(SCOPES)))
     stores = StoreAccessShape(many=True, allow_null=True)
+    record_scope = RecordScopeShape(allow_null=True)
     hint = serializers.CharField()
     created_at = serializers.DateTimeField()
     created_by = serializers.DictField(child=serializers.CharField(), allow_null=True)
@@ -200,6 +234,7 @@ class IssuedKeyShape(KeyShape):
 
 
 def key_wire(key: ApiKey) -> dict[str, Any]:
+    of = key.record_scope
     return {
         "id": key.wire_id,
         "type": "api_key",
@@ -208,6 +243,7 @@ def key_wire(key: ApiKey) -> dict[str, Any]:
         "environment": key.environment.name if key.environment else None,
         "scopes": key.scopes,
         "stores": None if key.stores is None else [_access_wire(*pair) for pair in key.stores.items()],
+        "record_scope": None if of is None else record_scope_wire(RecordScope(**of)),
         "hint": key.secret_hint,
         "created_at": to_wire(key.created_at),
         "created_by": actor_wire(key.created_by_type, key.created_by_id),

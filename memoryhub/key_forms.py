@@ -8,6 +8,7 @@ from uuid import UUID
 from django import forms
 
 from memoryhub import ids
+from memoryhub.actors import SCOPE_NAME_LENGTH_MAX
 from memoryhub.clock import to_wire
 from memoryhub.forms import IssuingForm, ShapedForm
 from memoryhub.ground_shapes import CreateKeyBody, RotateKeyBody
@@ -16,12 +17,17 @@ from memoryhub.operations import SCOPE_PURPOSES
 
 HERE, WHOLE_PROJECT = "here", "project"
 ACCESS_CHOICES = [("", "No access"), ("read_only", "May read"), ("read_write", "May read and write")]
+RECORD_PARTS = ("record_agent", "record_subject", "record_issuer")
 OVERLAP_CHOICES = [
     (0, "Not at all: the old key ends now"),
     (3_600, "One hour"),
     (86_400, "One day"),
     (604_800, "Seven days"),
 ]
+
+
+def _record_part(label: str, help_text: str) -> forms.CharField:
+    return forms.CharField(label=label, help_text=help_text, required=False, max_length=SCOPE_NAME_LENGTH_MAX)
 
 
 class KeyForm(IssuingForm):
@@ -52,6 +58,11 @@ class KeyForm(IssuingForm):
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         error_messages={"invalid": "Give the day as 2031-12-31."},
     )
+    record_agent = _record_part("Agent", "Its name, such as support. Each agent has records of its own.")
+    record_subject = _record_part("Whom it speaks with", "The person's or team's name, such as alice.")
+    record_issuer = _record_part(
+        "Who knows them by that name", "Your sign-in service, or api when your application names them itself."
+    )
 
     def __init__(
         self, *args: Any, environment: Environment, stores: Sequence[tuple[UUID, str]], **options: Any
@@ -71,8 +82,21 @@ class KeyForm(IssuingForm):
         return [self[name] for name in ("name", "scopes", "environment", "expires_at")]
 
     @property
+    def record_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in RECORD_PARTS]
+
+    @property
     def store_fields(self) -> list[forms.BoundField]:
         return [self[wire_id] for wire_id in self.store_ids]
+
+    def clean(self) -> dict[str, Any]:
+        """The records of an agent's key are named whole or not at all."""
+        typed = self.cleaned_data
+        if "agent" in typed.get("scopes", []) and any(typed.get(name) for name in RECORD_PARTS):
+            for name in RECORD_PARTS:
+                if name not in self.errors and not typed.get(name):
+                    self.add_error(name, "Fill in all three, or none for a key that reaches no records.")
+        return super().clean()
 
     def shape_values(self) -> dict[str, Any]:
         typed = self.cleaned_data
@@ -86,6 +110,10 @@ class KeyForm(IssuingForm):
                 for wire_id in self.store_ids
                 if typed.get(wire_id)
             ]
+            agent, subject, issuer = (typed.get(name) for name in RECORD_PARTS)
+            if agent and subject and issuer:
+                principal = {"issuer": issuer, "subject": subject}
+                values["record_scope"] = {"agent": agent, "principal": principal}
         return values
 
 

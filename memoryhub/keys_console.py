@@ -14,6 +14,7 @@ from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import Conflict, InvalidRequest, NotFound
 from memoryhub.forms import add_refusal
+from memoryhub.ground_shapes import record_scope_of
 from memoryhub.key_forms import HERE, KeyForm, RotateKeyForm
 from memoryhub.keys import IssuedKey
 from memoryhub.models import ApiKey
@@ -44,7 +45,7 @@ def api_key(request: PageRequest, key_id: str, *, actor: Actor) -> HttpResponse:
 
 
 def _facts(key: ApiKey, actor: Actor) -> dict[str, Any]:
-    """What the page of a key shows. `stores`: [(wire id, name or "", access)] of an agent's key."""
+    """What the page of a key shows. `stores`: [(wire id, name or "", access)] of an agent's key, as `mcp_url` is."""
     access = {UUID(hex=store_hex): kind for store_hex, kind in (key.stores or {}).items()}
     names = store_access.name_stores(actor.project_id, list(access))
     return {
@@ -55,6 +56,7 @@ def _facts(key: ApiKey, actor: Actor) -> dict[str, Any]:
             (ids.to_wire(ids.MEMORY_STORE, one), names.get(one, ""), kind) for one, kind in access.items()
         ],
         "names": name_actors([key.created_by_id or ""], actor=actor),
+        "mcp_url": settings.MCP_URL if "agent" in key.scopes else None,
     }
 
 
@@ -96,6 +98,7 @@ def _create(form: KeyForm, actor: Actor) -> IssuedKey:
         name=values["name"],
         scopes=values["scopes"],
         stores=store_access.read_grants(values.get("stores")),
+        record_scope=record_scope_of(values.get("record_scope")),
         expires_at=values.get("expires_at"),
         key_id=form.promised_id,
         actor=actor,

@@ -44,6 +44,8 @@ def configure(options: dict[str, Any]) -> None:
                 "celery": {"level": "WARNING"},
                 "psycopg.pool": {"level": "ERROR"},
                 "httpcore2": {"level": "WARNING"},  # it tells the headers of answers
+                "mcp": {"level": "ERROR"},  # it tells what a client sent
+                "uvicorn": {"level": "WARNING"},
             },
         }
     )

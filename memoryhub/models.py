@@ -9,6 +9,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models import Q
 
+import memoryhub.notice_models  # noqa: F401 - where Django looks for models
 from memoryhub import ids
 from memoryhub.columns import ClockTimestamp, NextNumber
 
@@ -77,7 +78,10 @@ class Membership(models.Model):
     created_at = models.DateTimeField(db_default=ClockTimestamp())
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["project", "user"], name="membership_project_user")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="membership_project_id"),
+            models.UniqueConstraint(fields=["project", "user"], name="membership_project_user"),
+        ]
 
     @property
     def wire_id(self) -> str:
@@ -122,18 +126,23 @@ class BrowserSession(AbstractBaseSession):
 
 
 class ApiKey(models.Model):
-    """A credential of an application or an agent. `environment` null: all of the project. The secret is never kept."""
+    """A credential; its secret is never kept. `environment` null: all of the project. `session`, `work_id`: whose token it is."""
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
     environment = models.ForeignKey(
         Environment, models.DO_NOTHING, null=True, db_constraint=False, related_name="+"
     )
+    session = models.ForeignKey(
+        "Session", models.DO_NOTHING, null=True, db_constraint=False, related_name="+"
+    )
+    work_id = models.UUIDField(null=True)
     name = models.CharField(max_length=NAME_LENGTH_MAX)
     scopes = ArrayField(models.CharField(max_length=16))
     secret_sha256 = models.BinaryField(max_length=32)
     secret_hint = models.CharField(max_length=8)
     stores = models.JSONField(null=True)
+    record_scope = models.JSONField(null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
     created_by_type = models.CharField(max_length=24, null=True)
     created_by_id = models.CharField(max_length=64, null=True)
@@ -197,8 +206,7 @@ class TrailMark(models.Model):
 
 
 class ActivityDay(models.Model):
-    """What an environment saw on one day in UTC: accepted changes, counted along the sealed trail; recalls for models, and
-    calls of tools that were refused, counted by those who keep them."""
+    """What an environment saw on one day in UTC: changes along the sealed trail; recalls and refused calls, by who keeps them."""
 
     pk = models.CompositePrimaryKey("environment_id", "day")
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")

@@ -29,6 +29,7 @@ ERROR_STATUSES = {
     500: "api_error: a bug; the request id finds it in the log.",
     502: "recall_failed_error: a memory could not be recalled, so nothing may be inferred.",
     503: "api_error: the database did not answer; the outcome may be unknown.",
+    504: "timeout_error: a memory provider did not answer in its time.",
 }
 
 
@@ -115,8 +116,10 @@ class OperationSchema(AutoSchema):
         return {**body, "required": not self.door.body.may_be_absent} if body else body
 
     def _map_basic_serializer(self, serializer: Any, direction: str) -> Any:
-        """A request's shape says that it refuses unknown fields, and which nulls it takes for left out."""
+        """A request's shape says that it refuses unknown fields, and which nulls it takes for left out; an answer's, that it may be null."""
         schema = super()._map_basic_serializer(serializer, direction)
+        if getattr(serializer, "may_be_null", False):
+            return {"anyOf": [schema, {"type": "null"}]}
         if not isinstance(serializer, StrictSerializer):
             return schema
         schema["additionalProperties"] = False

@@ -24,6 +24,7 @@ from memoryhub.errors import (
     HubError,
     IntegrityBroken,
     InvalidRequest,
+    LeaseLost,
     MemoryEtagMismatch,
     MemoryPathConflict,
     MemoryPreconditionFailed,
@@ -31,6 +32,7 @@ from memoryhub.errors import (
     NotFound,
     PermissionRefused,
     PreconditionRequired,
+    ProviderTimeout,
     RateLimited,
     RecallFailed,
     RequestTooLarge,
@@ -57,6 +59,7 @@ ANSWERS: dict[type[HubError], tuple[int, str]] = {
     AdoptionConflict: (409, "adoption_conflict_error"),
     Conflict: (409, "conflict_error"),
     Gone: (410, "gone_error"),
+    LeaseLost: (412, "precondition_failed_error"),
     RequestTooLarge: (413, "request_too_large"),
     Unprocessable: (422, "unprocessable_error"),
     PreconditionRequired: (428, "precondition_required_error"),
@@ -64,6 +67,7 @@ ANSWERS: dict[type[HubError], tuple[int, str]] = {
     IntegrityBroken: (500, "api_error"),
     RecallFailed: (502, "recall_failed_error"),
     Unavailable: (503, "api_error"),
+    ProviderTimeout: (504, "timeout_error"),
 }
 API_PREFIXES = ("/v1/", "/oc-memory/", "/openapi.yaml", "/healthz", "/readyz", "/metrics")
 
@@ -160,14 +164,28 @@ def body_too_large(bytes_max: int) -> RequestTooLarge:
 
 def answer_exception(error: Exception, context: Any = None) -> HttpResponse:
     """Any exception of an API view as its envelope; a bug is logged and answers 500."""
+    translated = _report(error)
+    return json_response(_bug_body(), status=500) if translated is None else answer_error(translated)
+
+
+def exception_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    """(status, envelope) of any exception, for a door that is no HTTP answer; a bug is logged, and is a 500."""
+    translated = _report(error)
+    return (500, _bug_body()) if translated is None else error_body(translated)
+
+
+def _report(error: Exception) -> HubError | None:
     translated = translate(error)
     if translated is None:
         log.error("bug", exc_info=error)
-        body = {"type": "api_error", "message": "The hub failed; the request id finds the cause in its log."}
-        return json_response({"type": "error", "error": body, "request_id": current_request_id()}, status=500)
-    if isinstance(translated, Unavailable):
+    elif isinstance(translated, Unavailable):
         log.warning("unavailable", error_code=translated.error_code, cause=type(error.__cause__).__name__)
-    return answer_error(translated)
+    return translated
+
+
+def _bug_body() -> dict[str, Any]:
+    body = {"type": "api_error", "message": "The hub failed; the request id finds the cause in its log."}
+    return {"type": "error", "error": body, "request_id": current_request_id()}
 
 
 def is_api_path(path: str) -> bool:

@@ -7,12 +7,14 @@ A room keeps a narrow index table, one row for each thing that can be found. `te
 
 with idf = ln(1 + (rows - df + 1/2) / (df + 1/2)). `tf` comes from `ts_rank` of one lexeme, which is
 (1 + 1/4 + 1/9 + ...) / 1.645 by its count: BM25 with k1 = 0.9 but for the curve of tf. Everything is counted within
-the scope that is searched, so a score says nothing of what the caller may not see.
+the scope that is searched, so a score says nothing of what the caller may not see. Where that takes too long, in a scope of
+very many rows, a room counts them beforehand: see `Statistics`.
 """
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +42,12 @@ _OPERAND = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
 
 LENGTH_SHARE = 0.75  # b: how much more a long text must say
 # ts_rank's weights of the labels D, C, B, A: a position with the label A, as of a path or a title, counts twice.
-_LABEL_WEIGHTS, _TF_SCALE = "{0.5,0.5,0.5,1}", 2 * 1.644934
-OWN_ROWS_MAX = 2_000  # the best rows, which go on to their neighbours' and author's part
-PLACES_MAX = 300
+LABEL_WEIGHTS, TF_SCALE = "{0.5,0.5,0.5,1}", 2 * 1.644934
+OWN_ROWS_MAX = 1_000  # the best rows, which go on to their neighbours' and author's part
+PLACES_MAX = 100  # and the best places, in the end: one whose author the query names gains half of its score
+# In a scope that was counted: how many rows a search reads, about. Its rarest lexemes find them; the others only score.
+READ_ROWS_SHARE, READ_ROWS_MIN = 0.1, 2_000
+RARE_LEXEMES_MIN = 2
 # What a row gives to those before and after it in its thread: an answer follows its question.
 NEIGHBOUR_WEIGHTS = {-3: 0.064, -2: 0.16, -1: 0.4, 0: 1.0, 1: 0.6, 2: 0.3, 3: 0.15}
 AUTHOR_FACTOR = 1.5
@@ -83,6 +88,35 @@ class Wanted:
     lexemes: Sequence[str]
     filter: str | None = None
     names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What was counted of a scope. `counts`: lexeme -> rows that hold it; one that is missing counts as held by one.
+
+    It may be older than the rows: an idf moves slowly. `weights`: of lexemes that stand for others, beside 1.
+    """
+
+    rows: int
+    mean_length: float
+    counts: Mapping[str, int]
+    weights: Mapping[str, float]
+
+    def idf(self, lexeme: str) -> float:
+        rows = self.counts.get(lexeme, 1)
+        rest = max(self.rows - rows, 0)
+        return self.weights.get(lexeme, 1.0) * math.log(1 + (rest + 0.5) / (rows + 0.5))
+
+    def rare(self, lexemes: Sequence[str]) -> list[str]:
+        """Those that find rows: the rarest, as many as may be read."""
+        left = max(READ_ROWS_MIN, READ_ROWS_SHARE * self.rows)
+        found: list[str] = []
+        for lexeme in sorted(lexemes, key=lambda lexeme: self.counts.get(lexeme, 1)):
+            left -= self.counts.get(lexeme, 1)
+            if left < 0 and len(found) >= RARE_LEXEMES_MIN:
+                break
+            found.append(lexeme)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +204,25 @@ def read_operators(query: str) -> Operators:
 
 
 def rank_statement(
-    table: IndexTable, wanted: Wanted, *, scope: str, values: dict[str, Any], limit: int
+    table: IndexTable,
+    wanted: Wanted,
+    *,
+    scope: str,
+    values: dict[str, Any],
+    limit: int,
+    statistics: Statistics | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """SQL and its values. Its rows are (key, score), best first; of equal ones the latest key.
 
     `scope` is a condition over the table's columns, with `values` for its parameters. Without lexemes every row that
-    the filter allows has the score 0.
+    the filter allows has the score 0. `statistics`: of the scope, for a query of words.
     """
     values = {**values, **_lexeme_values(wanted), "limit": limit}
+    if statistics is not None and wanted.lexemes:
+        assert wanted.filter is None, "a filter counts for itself"
+        found = _counted_scores(table, wanted, scope) + _final_scores(table, scope)
+        values |= _statistic_values(wanted, statistics) | _spread_values(wanted)
+        return f"{found} ORDER BY score DESC, {table.key} DESC LIMIT %(limit)s", values
     where = f"{scope} AND {_matching(wanted)}"
     if not wanted.lexemes:
         found = f"SELECT {table.key}, 0::float8 AS score FROM {table.name} WHERE {where}"  # noqa: S608 - names of columns
@@ -187,8 +232,18 @@ def rank_statement(
     return f"{found} ORDER BY score DESC, {table.key} DESC LIMIT %(limit)s", values
 
 
+def quote(lexeme: str) -> str:
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _statistic_values(wanted: Wanted, statistics: Statistics) -> dict[str, Any]:
+    idfs = {f"idf{n}": statistics.idf(lexeme) for n, lexeme in enumerate(wanted.lexemes)}
+    rare = [quote(lexeme) for lexeme in statistics.rare(wanted.lexemes)]
+    return {**idfs, "any": " | ".join(rare), "mean": statistics.mean_length}
+
+
 def _lexeme_values(wanted: Wanted) -> dict[str, Any]:
-    quoted = ["'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in wanted.lexemes]
+    quoted = [quote(lexeme) for lexeme in wanted.lexemes]
     each = {f"lexeme{n}": lexeme for n, lexeme in enumerate(quoted)}
     return {**each, "any": " | ".join(quoted), "filter": wanted.filter, "own_rows": OWN_ROWS_MAX}
 
@@ -206,7 +261,7 @@ def _own_scores(table: IndexTable, wanted: Wanted, scope: str, where: str) -> st
     place = ", thread, position" if table.threaded else ""
     kept = "boxed[1] @@ %(filter)s::tsquery" if wanted.filter else "true"
     ranks = ", ".join(
-        f"ts_rank('{_LABEL_WEIGHTS}', boxed[1], %(lexeme{n})s::tsquery) AS rank{n}" for n in columns
+        f"ts_rank('{LABEL_WEIGHTS}', boxed[1], %(lexeme{n})s::tsquery) AS rank{n}" for n in columns
     )
     counts = ", ".join(f"count(*) FILTER (WHERE rank{n} > 0) AS df{n}" for n in columns)
     idfs = ", ".join(f"ln(1 + (total - df{n} + 0.5) / (df{n} + 0.5)) AS idf{n}" for n in columns)
@@ -222,13 +277,32 @@ WITH found AS (
 ), weight AS MATERIALIZED (
     SELECT {idfs} FROM (SELECT {counts} FROM scanned) AS counted, size
 ), own AS MATERIALIZED (
-    SELECT {table.key}{place}, {_TF_SCALE} * ({tf_idf})
+    SELECT {table.key}{place}, {TF_SCALE} * ({tf_idf})
            / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / mean)) AS score
       FROM scanned, weight, size WHERE kept ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
 )"""  # noqa: S608 - names of columns and numbers; every value is a parameter
 
 
+def _counted_scores(table: IndexTable, wanted: Wanted, scope: str) -> str:
+    """The rows that have one of the rarer lexemes, and no others, are read."""
+    place = ", thread, position" if table.threaded else ""
+    tf_idf = " + ".join(
+        f"%(idf{n})s::float8 * ts_rank('{LABEL_WEIGHTS}', boxed[1], %(lexeme{n})s::tsquery)"
+        for n in range(len(wanted.lexemes))
+    )
+    return f"""
+WITH found AS (
+    SELECT {table.key}{place}, length, ARRAY[terms] AS boxed FROM {table.name}
+     WHERE {scope} AND terms @@ %(any)s::tsquery OFFSET 0
+), own AS MATERIALIZED (
+    SELECT {table.key}{place}, {TF_SCALE} * ({tf_idf})
+           / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / %(mean)s::float8)) AS score
+      FROM found ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
+)"""  # noqa: S608 - names of columns and numbers; every value is a parameter
+
+
 def _final_scores(table: IndexTable, scope: str) -> str:
+    """LATERAL: few places are looked up one by one, where a planner might read the whole scope instead."""
     if not table.threaded:
         return f" SELECT {table.key}, score FROM own"  # noqa: S608 - a name
     return f""", place AS (
@@ -238,7 +312,9 @@ def _final_scores(table: IndexTable, scope: str) -> str:
 ), named AS (
     SELECT {table.key}, score * CASE WHEN string_to_array(author, ' ') && %(names)s::text[]
            THEN {AUTHOR_FACTOR} ELSE 1 END AS score
-      FROM place JOIN {table.name} USING (thread, position) WHERE {scope}
+      FROM place CROSS JOIN LATERAL (
+           SELECT {table.key}, author FROM {table.name}
+            WHERE thread = place.thread AND position = place.position AND {scope} LIMIT 1) AS beside
 )
 SELECT {table.key}, score FROM named"""  # noqa: S608 - names and a number
 

@@ -5,6 +5,7 @@ Without the database nothing can be served. Without the queue requests are, and 
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -27,6 +28,17 @@ class Cause:
 def find_causes() -> list[Cause]:
     """Empty when every part answers."""
     return [cause for cause in (_database_cause(), _queue_cause()) if cause is not None]
+
+
+def describe() -> tuple[bool, dict[str, Any]]:
+    """Whether requests can be served, and `{"status", "causes": [{"part", "cause"}]}`, as /readyz answers it."""
+    causes = find_causes()
+    is_ready = not any(cause.is_fatal for cause in causes)
+    status = "not_ready" if not is_ready else "degraded" if causes else "ready"
+    return is_ready, {
+        "status": status,
+        "causes": [{"part": cause.part, "cause": cause.sentence} for cause in causes],
+    }
 
 
 @cache

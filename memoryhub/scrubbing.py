@@ -8,8 +8,18 @@ from django.db import ProgrammingError, connection
 
 from memoryhub.errors import Unavailable
 
-# Tables that ever held the text of a memory, or words of it.
-SCRUBBED_TABLES = ("stores_memoryversion", "stores_memoryindex", "stores_memory", "memoryhub_jobchunk")
+# Tables that ever held the text of a memory or of a record, words of it or what a model made of it.
+SCRUBBED_TABLES = (
+    "stores_memoryversion",
+    "stores_memoryindex",
+    "stores_memory",
+    "memoryhub_jobchunk",
+    "providers_memoryrecord",
+    "providers_recordindex",
+    "providers_recordterm",
+    "providers_recordvector",
+    "providers_memoryeffect",
+)
 _OWNED = "SELECT count(*) FROM pg_class WHERE relname = ANY(%s) AND pg_has_role(relowner, 'USAGE')"
 
 

@@ -70,6 +70,12 @@ def _private_origins() -> Mapping[str, tuple[Network, ...]]:
 
 
 EGRESS_PRIVATE_ORIGINS = _private_origins()
+MEMORY_PROVIDERS = read_text("MEMORYHUB_MEMORY_PROVIDERS", "{}") or "{}"  # read by the room of providers
+# What makes vectors of records, read by the same room; without it words alone rank. The percent is the vectors' part of a score.
+EMBEDDING_BACKEND = read_text("MEMORYHUB_EMBEDDING_BACKEND")
+EMBEDDING_OPTIONS = read_text("MEMORYHUB_EMBEDDING_OPTIONS", "{}") or "{}"
+EMBEDDING_KEY = read_text("MEMORYHUB_EMBEDDING_KEY")
+EMBEDDING_PERCENT = read_integer("MEMORYHUB_EMBEDDING_PERCENT", 40, minimum=0, maximum=100)
 
 DEBUG = False
 PORT = read_integer("PORT", 8000, minimum=1, maximum=65_535)
@@ -88,6 +94,21 @@ ALLOWED_HOSTS = read_list(
     "MEMORYHUB_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]", embedded.host_of(BASE_URL)]
 )
 BEHIND_TLS = BASE_URL.startswith("https://")
+
+# The MCP server: a process of its own beside the web server.
+MCP_PORT = read_integer("MEMORYHUB_MCP_PORT", min(PORT + 1, 65_535), minimum=1, maximum=65_535)
+
+
+def _mcp_url() -> str:
+    """Where agents reach the MCP server: behind a proxy at the hub's own address, else at its own port."""
+    named = read_text("MEMORYHUB_MCP_URL")
+    host = embedded.host_of(named or BASE_URL, "MEMORYHUB_MCP_URL" if named else "MEMORYHUB_BASE_URL")
+    return named or (f"{BASE_URL}/mcp" if BEHIND_TLS else f"http://{host}:{MCP_PORT}/mcp")
+
+
+MCP_URL = _mcp_url()
+MCP_ALLOWED_ORIGINS = read_list("MEMORYHUB_MCP_ALLOWED_ORIGINS", [])
+MCP_THREADS = read_integer("MEMORYHUB_MCP_THREADS", 8, minimum=1, maximum=64)
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -190,19 +211,32 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
 }
 # Calls of other services have a worker of their own, so that one that hangs delays nothing of the hub's.
-CELERY_TASK_ROUTES = {"providers.run_http_operation": {"queue": "providers"}}
+CELERY_TASK_ROUTES = {
+    "providers.run_http_operation": {"queue": "providers"},
+    "memoryhub.send_webhook": {"queue": "providers"},
+    "memoryhub.send_digest": {"queue": "providers"},
+    "providers.sweep_effects": {"queue": "providers"},
+    "providers.embed_records": {"queue": "providers"},
+    "providers.sweep_vectors": {"queue": "providers"},
+}
 CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "memoryhub.seal_audit", "schedule": 1.0, "options": {"expires": 5}},
     "clear-expired": {"task": "memoryhub.clear_expired", "schedule": 3_600.0, "options": {"expires": 3_600}},
     "sweep-jobs": {"task": "memoryhub.sweep_jobs", "schedule": 5.0, "options": {"expires": 5}},
+    "sweep-webhooks": {"task": "memoryhub.sweep_webhooks", "schedule": 2.0, "options": {"expires": 5}},
+    "sweep-mails": {"task": "memoryhub.sweep_mails", "schedule": 10.0, "options": {"expires": 10}},
     "count-activity": {"task": "memoryhub.count_activity", "schedule": 2.0, "options": {"expires": 5}},
     "sweep-turns": {"task": "authority.sweep_turns", "schedule": 5.0, "options": {"expires": 5}},
+    "settle-work": {"task": "stores.settle_work", "schedule": 10.0, "options": {"expires": 10}},
     "count-totals": {"task": "stores.count_totals", "schedule": 2.0, "options": {"expires": 5}},
+    "sweep-retention": {"task": "stores.sweep_retention", "schedule": 60.0, "options": {"expires": 60}},
     "sweep-http-operations": {
         "task": "providers.sweep_http_operations",
         "schedule": 1.0,
         "options": {"expires": 5},
     },
+    "sweep-effects": {"task": "providers.sweep_effects", "schedule": 5.0, "options": {"expires": 5}},
+    "sweep-vectors": {"task": "providers.sweep_vectors", "schedule": 30.0, "options": {"expires": 30}},
     "clear-providers": {
         "task": "providers.clear_expired",
         "schedule": 3_600.0,
@@ -232,6 +266,18 @@ JOB_FILE_HOURS = read_integer("MEMORYHUB_JOB_FILE_HOURS", 24, minimum=1, maximum
 HTTP_BODY_HOURS = read_integer("MEMORYHUB_HTTP_BODY_HOURS", 24, minimum=1, maximum=8_760)
 HTTP_OPERATION_DAYS = read_integer("MEMORYHUB_HTTP_OPERATION_DAYS", 30, minimum=1, maximum=3_650)
 SECRETS_MAX = read_integer("MEMORYHUB_SECRETS_MAX", 1_000, minimum=1, maximum=100_000)
+# Notices to webhooks: in the air at once, of all that the workers of other services hold; then how long the log is kept.
+WEBHOOKS_MAX = read_integer("MEMORYHUB_WEBHOOKS_MAX", 20, minimum=1, maximum=1_000)
+WEBHOOK_SENDS_MAX = read_integer("MEMORYHUB_WEBHOOK_SENDS_MAX", 16, minimum=1, maximum=1_000)
+WEBHOOK_DELIVERY_DAYS = read_integer("MEMORYHUB_WEBHOOK_DELIVERY_DAYS", 30, minimum=1, maximum=3_650)
+# Mails about notices. Without a host nobody can ask for them.
+MAIL_HOST = read_text("MEMORYHUB_EMAIL_HOST")
+MAIL_PORT = read_integer("MEMORYHUB_EMAIL_PORT", 587, minimum=1, maximum=65_535)
+MAIL_SECURITY = read_choice("MEMORYHUB_EMAIL_SECURITY", "starttls", ("starttls", "tls", "none"))
+MAIL_USER = read_text("MEMORYHUB_EMAIL_USER")
+MAIL_PASSWORD = read_text("MEMORYHUB_EMAIL_PASSWORD")
+MAIL_FROM = read_text("MEMORYHUB_EMAIL_FROM") or f"memoryhub@{embedded.host_of(BASE_URL)}"
+MAIL_MINUTES = read_integer("MEMORYHUB_EMAIL_MINUTES", 15, minimum=1, maximum=1_440)
 DOCUMENTS_MAX = read_integer("MEMORYHUB_DOCUMENTS_MAX", 10_000, minimum=1, maximum=1_000_000)
 ARCHIVE_BYTES_MAX = read_integer("MEMORYHUB_ARCHIVE_BYTES_MAX", 268_435_456, minimum=1_024, maximum=10**12)
 

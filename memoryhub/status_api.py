@@ -19,11 +19,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when requests can be served, else 503; `causes` names each part that does not answer and what to do."""
     name_operation(request, "readyz")
-    causes = readiness.find_causes()
-    is_ready = not any(cause.is_fatal for cause in causes)
-    status = "not_ready" if not is_ready else "degraded" if causes else "ready"
-    shown = [{"part": cause.part, "cause": cause.sentence} for cause in causes]
-    return json_response({"status": status, "causes": shown}, status=200 if is_ready else 503)
+    is_ready, facts = readiness.describe()
+    return json_response(facts, status=200 if is_ready else 503)
 
 
 @require_safe

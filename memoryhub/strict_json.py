@@ -17,14 +17,14 @@ class StrictJSONError(ValueError):
     """The bytes are not acceptable JSON. The message says why, without quoting content."""
 
 
-def parse(raw: bytes) -> Any:
+def parse(raw: bytes, *, nesting_max: int = NESTING_MAX) -> Any:
     """Raises: StrictJSONError."""
     try:
         text = raw.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
         raise StrictJSONError("The body is not valid UTF-8.") from error
-    if _nesting(raw) > NESTING_MAX:
-        raise StrictJSONError(f"The body is nested deeper than {NESTING_MAX} levels.")
+    if _nesting(raw) > nesting_max:
+        raise StrictJSONError(f"The body is nested deeper than {nesting_max} levels.")
     try:
         value = json.loads(
             text,

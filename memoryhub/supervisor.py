@@ -1,7 +1,7 @@
 """`./hub up`: start every part of a hub on this machine, keep them alive, and end them in order.
 
-PostgreSQL, the queue, the preparation (migrations, static files, the first project), the web server, the
-worker. DATABASE_URL and REDIS_URL replace the first two. Nothing of Django is imported here: the
+PostgreSQL, the queue, the preparation (migrations, static files, the first project), the web server, the MCP
+server, the workers. DATABASE_URL and REDIS_URL replace the first two. Nothing of Django is imported here: the
 preparation is a process of its own, so that it runs while the others start and its memory is given back.
 
 Exit codes, each with one sentence on standard error that says what to do:
@@ -35,6 +35,7 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from memoryhub import __version__, data_version
+from memoryhub.announcing import announce, say, tell
 from memoryhub.embedded import (
     EmbeddedPostgres,
     EmbeddedQueue,
@@ -47,7 +48,7 @@ from memoryhub.embedded import (
 from memoryhub.embedded.folder import make_folder, write_private
 from memoryhub.environ import read_text
 from memoryhub.exits import FORESEEN, ArgumentParser, Exit, UpError, explain_exit
-from memoryhub.listening import ask_ready, open_port
+from memoryhub.listening import LISTEN_BACKLOG, ask_ready, open_mcp_port, open_port
 from memoryhub.parts import READY_FILE, Part, Program, Watch, rotate_log
 
 MARK = "MEMORYHUB_UP"  # in the environment of every part: whose it is
@@ -55,7 +56,6 @@ READY_SECONDS_MAX = 120.0
 WORKERS_SECONDS_MAX = 60.0
 PREPARE_SECONDS_MAX = 3_600.0
 LOOK_SECONDS = 0.2
-LISTEN_BACKLOG = 2_048
 STOP_SECONDS = 15.0  # requests have ten of them, see gunicorn_config.py
 # One thread runs long work, two are left for what must not wait; see JOBS_RUNNING_MAX.
 WORKER_OPTIONS = ["--pool", "threads", "--concurrency", "3", "--without-gossip", "--without-mingle"]
@@ -67,7 +67,7 @@ PROVIDER_OPTIONS = [
     "providers@%h",
     *WORKER_OPTIONS,
     "--concurrency",
-    "32",
+    "48",
 ]
 CELERY_ROOT_WARNING = (
     "You're running the worker with superuser"  # the whole hub runs as its user, root or not
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
         return error.code
     except FORESEEN as error:
         code, sentence = explain_exit(error)
-        _tell(sentence)
+        tell(sentence)
         return code
 
 
@@ -114,11 +114,11 @@ def run_hub(options: Namespace) -> NoReturn:
     with data_version.claim_folder(data_dir):
         _end_leftovers(data_dir)
         ensure_secrets(data_dir)
-        with open_port(options.port) as listener:
-            hub = Hub(data_dir, _read_settings(data_dir, listener), listener)
+        with open_port(options.port) as listener, open_mcp_port(beside=listener) as mcp_listener:
+            hub = Hub(data_dir, _read_settings(data_dir, listener, mcp_listener), listener, mcp_listener)
             try:
                 facts = hub.start(with_access=options.json)
-                _announce(facts, as_json=options.json)
+                announce(facts, as_json=options.json)
                 if "api_key" in facts:
                     data_version.write_state(data_dir, first_start="done")
                 hub.watch()
@@ -132,13 +132,14 @@ def _end_leftovers(data_dir: Path) -> None:
     processes.end_processes(pids, (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
 
 
-def _read_settings(data_dir: Path, listener: socket.socket) -> ModuleType:
+def _read_settings(data_dir: Path, listener: socket.socket, mcp_listener: socket.socket) -> ModuleType:
     """The settings module, which imports nothing of Django; our answers go before it through the environment.
 
     Raises: SettingError.
     """
     os.environ["MEMORYHUB_DATA_DIR"] = str(data_dir)
     os.environ["PORT"] = str(listener.getsockname()[1])
+    os.environ["MEMORYHUB_MCP_PORT"] = str(mcp_listener.getsockname()[1])
     from memoryhub import gunicorn_config, settings
 
     assert gunicorn_config.workers  # read as well: what is wrong in either is said before anything starts
@@ -148,10 +149,13 @@ def _read_settings(data_dir: Path, listener: socket.socket) -> ModuleType:
 class Hub:
     """The parts of one hub. `start` may be left by an error at any step: `stop` ends whatever was started."""
 
-    def __init__(self, data_dir: Path, settings: ModuleType, listener: socket.socket) -> None:
+    def __init__(
+        self, data_dir: Path, settings: ModuleType, listener: socket.socket, mcp_listener: socket.socket
+    ) -> None:
         self.data_dir = data_dir
         self.settings = settings
         self.listener = listener
+        self.mcp_listener = mcp_listener
         self.watches: list[Watch] = []
         self.ready_files: list[Path] = []
         self.logs_to_files = sys.stderr.isatty()
@@ -162,38 +166,40 @@ class Hub:
         }
 
     def start(self, *, with_access: bool) -> dict[str, Any]:
-        """Return when it is ready: {"url", "data_dir"}, and the facts of the preparation (see prepare.py)."""
+        """Return when it is ready: {"url", "mcp_url", "data_dir"}, and the facts of the preparation (see prepare.py)."""
         self._make_folders()
         self._write_url()
         digest = data_version.code_digest()
         known = data_version.read_state(self.data_dir).get("prepared") == digest
         preparation = self._begin_preparation(with_access=with_access)
         try:
-            if known:  # nothing is likely to change below the web server: it starts at the same time
-                self._start_web()
+            if known:  # nothing is likely to change below the servers: they start at the same time
+                self._start_servers()
             self._start_stores()
             facts = self._finish_preparation(preparation)
         finally:
             _abandon(preparation)
         if not known:
-            self._start_web()
+            self._start_servers()
         self._start_workers()
         self._await_ready()
-        self._await_workers()
+        self._await_others()
         data_version.write_state(self.data_dir, prepared=digest, version=__version__)
-        return {"url": self.settings.BASE_URL, "data_dir": str(self.data_dir), **facts}
+        ours = {"url": self.settings.BASE_URL, "mcp_url": self.settings.MCP_URL}
+        return {**ours, "data_dir": str(self.data_dir), **facts}
 
     def watch(self) -> NoReturn:
         while True:
             for watch in self.watches:
                 if said := watch.mend():
-                    _tell(said)
+                    tell(said)
             time.sleep(LOOK_SECONDS)
 
     def stop(self) -> None:
-        """In reverse order of the start. The port is given up first, so nobody waits for an answer."""
-        _say("stopping ...")
+        """In reverse order of the start. The ports are given up first, so nobody waits for an answer."""
+        say("stopping ...")
         self.listener.close()
+        self.mcp_listener.close()
         for watch in reversed(self.watches):
             watch.stop()
         hub_url_file(self.data_dir).unlink(missing_ok=True)
@@ -207,7 +213,7 @@ class Hub:
         os.replace(write_private(file.parent, self.settings.BASE_URL), file)
 
     def _start_part(self, name: str, part: Part) -> None:
-        _say(f"starting {name} ...")
+        say(f"starting {name} ...")
         watch = Watch(name, part)
         self.watches.append(watch)
         watch.start()
@@ -217,6 +223,15 @@ class Hub:
             self._start_part("PostgreSQL", EmbeddedPostgres(self.data_dir))
         if not read_text("REDIS_URL"):
             self._start_part("the queue", EmbeddedQueue(self.data_dir))
+
+    def _start_servers(self) -> None:
+        self._start_web()
+        self.mcp_listener.listen(LISTEN_BACKLOG)
+        descriptor = self.mcp_listener.fileno()
+        program = self._awaited(
+            "mcp", ["memoryhub.mcp"], {"MEMORYHUB_MCP_LISTEN_FD": str(descriptor)}, [descriptor]
+        )
+        self._start_part("the MCP server", program)
 
     def _start_web(self) -> None:
         self.listener.listen(LISTEN_BACKLOG)
@@ -232,17 +247,24 @@ class Hub:
         """Threads, since the database does the work: a pool of processes would load everything once more."""
         options = [*WORKER_OPTIONS, "--loglevel", "WARNING"]
         command = ["celery", "--quiet", "-A", "memoryhub.worker", "worker", *options]
-        self._start_part("the worker", self._worker("worker", command))
+        self._start_part("the worker", self._awaited("worker", command))
         calling = ["celery", "--quiet", "-A", "memoryhub.celery", "worker", *PROVIDER_OPTIONS]
-        program = self._worker("provider-worker", [*calling, "--loglevel", "WARNING"])
+        program = self._awaited("provider-worker", [*calling, "--loglevel", "WARNING"])
         self._start_part("the provider worker", program)
 
-    def _worker(self, name: str, module: list[str]) -> Program:
-        """One that touches a file when it takes jobs."""
+    def _awaited(
+        self,
+        name: str,
+        module: list[str],
+        environment: dict[str, str] | None = None,
+        descriptors: list[int] | None = None,
+    ) -> Program:
+        """One that touches a file when it works."""
         file = self.data_dir / "run" / f"{name}.ready"
         file.unlink(missing_ok=True)
         self.ready_files.append(file)
-        return self._program(name, module, environment={READY_FILE: str(file)})
+        added = {READY_FILE: str(file), **(environment or {})}
+        return self._program(name, module, environment=added, descriptors=descriptors)
 
     def _program(
         self,
@@ -264,7 +286,7 @@ class Hub:
     # The preparation is told by the end of its input that the database runs.
 
     def _begin_preparation(self, *, with_access: bool) -> subprocess.Popen[str]:
-        _say("preparing ...")
+        say("preparing ...")
         access = "always" if with_access else "first"
         command = [sys.executable, "-m", "memoryhub.prepare", "--access", access]
         bounds = {"MEMORYHUB_DATABASE_POOL_SIZE": "0", "PGCONNECT_TIMEOUT": "5"}
@@ -306,14 +328,14 @@ class Hub:
         what = "the web server ended" if self._web_ended() else answer
         raise UpError(Exit.NOT_READY, f"The hub did not become ready, {what}: {where}.")
 
-    def _await_workers(self) -> None:
+    def _await_others(self) -> None:
         """So that the first call of a service finds who makes it. Without them all else works, so they may come later."""
 
         def are_there() -> bool:
             return all(file.exists() for file in self.ready_files)
 
         if not processes.wait_until(are_there, WORKERS_SECONDS_MAX, step_seconds=0.02):
-            _tell("the workers are still starting")
+            tell("the workers or the MCP server are still starting")
 
     def _web_ended(self) -> bool:
         return any(watch.name == "the web server" and watch.part.pid() is None for watch in self.watches)
@@ -333,41 +355,6 @@ def _abandon(preparation: subprocess.Popen[str]) -> None:
     for pipe in (preparation.stdin, preparation.stdout):
         if pipe:
             pipe.close()
-
-
-def _say(text: str) -> None:
-    """A line of progress, for a person who watches."""
-    if sys.stderr.isatty():
-        _tell(text)
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"memoryhub: {text}\n")
-
-
-def _announce(facts: dict[str, Any], *, as_json: bool) -> None:
-    text = _json_line(facts) if as_json else _greeting(facts)
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def _json_line(facts: dict[str, Any]) -> str:
-    names = ("url", "api_key", "project", "environment", "sign_in_url", "data_dir")
-    return json.dumps({name: facts[name] for name in names})
-
-
-def _greeting(facts: dict[str, Any]) -> str:
-    lines = [f"MemoryHub is ready at {facts['url']}"]
-    if "api_key" in facts:
-        lines += [
-            f"  Sign in (once):  {facts['sign_in_url']}",
-            f"  API key:         {facts['api_key']}",
-            f"                   of project {facts['project']}, environment {facts['environment']}",
-            "  Both are shown this once. New ones: ./hub sign_in_link and ./hub create_key",
-        ]
-    else:
-        lines.append("  Sign in with a link from: ./hub sign_in_link")
-    return "\n".join([*lines, "  Ctrl-C ends it."])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,19 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from memoryhub import accounts, activity, audit, job_runs, long_work, quotas, workers
+from memoryhub import (
+    accounts,
+    activity,
+    audit,
+    ids,
+    job_runs,
+    long_work,
+    mail_digests,
+    notices,
+    quotas,
+    webhook_sending,
+    workers,
+)
 from memoryhub.progress import JOB_SECONDS_MAX, stopping
 
 
@@ -23,6 +35,8 @@ def count_usage() -> None:
 def clear_expired() -> None:
     accounts.clear_expired()
     long_work.clear_expired()
+    webhook_sending.clear_expired()
+    mail_digests.clear_expired()
     workers.clear_gone()
     workers.note_sweep("clear_expired")
 
@@ -36,6 +50,33 @@ def run_job() -> None:
 @shared_task(name="memoryhub.sweep_jobs")
 def sweep_jobs() -> None:
     job_runs.sweep()
+
+
+@shared_task(name=notices.SEND, time_limit=60)
+def send_webhook(webhook_id: str) -> None:
+    key = ids.from_wire(ids.WEBHOOK, webhook_id)
+    assert key is not None, webhook_id
+    webhook_sending.send_next(key)
+
+
+@shared_task(name="memoryhub.sweep_webhooks")
+def sweep_webhooks() -> None:
+    webhook_sending.sweep()
+
+
+@shared_task(name=mail_digests.SEND, time_limit=120)
+def send_digest(member_id: str, environment_id: str) -> None:
+    membership, environment = (
+        ids.from_wire(prefix, wire_id)
+        for prefix, wire_id in ((ids.MEMBERSHIP, member_id), (ids.ENVIRONMENT, environment_id))
+    )
+    assert membership is not None and environment is not None, (member_id, environment_id)
+    mail_digests.send_digest(membership, environment)
+
+
+@shared_task(name="memoryhub.sweep_mails")
+def sweep_mails() -> None:
+    mail_digests.sweep()
 
 
 @worker_ready.connect

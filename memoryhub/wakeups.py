@@ -1,9 +1,12 @@
 """Waking those who wait for a row to change, in whatever process: a message without content over the queue's server.
 
-Who waits subscribes first, looks at the row, and looks again at each message and every second: a lost message costs time.
+Who waits subscribes first, looks at the row, and looks again at each message and every second: a lost message costs time. The
+first look comes a moment later, since most of what is waited for tells of itself before it.
+Few requests of a process wait, whatever they wait for, so that the others have threads left.
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from functools import cache
@@ -16,8 +19,11 @@ from django.db import connection
 from memoryhub.process_end import ending
 
 log = structlog.get_logger("memoryhub.wakeups")
+WAITS_MAX = 16  # of one process, which has more threads
+_places = threading.BoundedSemaphore(WAITS_MAX)
 _CHANNEL = "memoryhub:wake:"
 _LOOK_SECONDS = 1.0
+_FIRST_LOOK_SECONDS = 0.03
 _SLICE_SECONDS = 0.25
 _BLIND_SECONDS = 0.05  # between looks when the queue's server is away
 
@@ -35,19 +41,32 @@ def wake(name: str) -> None:
         log.warning("wake_failed", cause=type(error).__name__)
 
 
-def wait_until(name: str, is_done: Callable[[], bool], *, seconds: float) -> bool:
-    """Whether it was done in that time. No connection to the database is held between two looks."""
-    ends_at = time.monotonic() + seconds
+def wait_for[Row](
+    name: str, look: Callable[[], Row], is_done: Callable[[Row], bool], *, seconds: float
+) -> Row:
+    """The row when it is done, when the time is over, or at once when as many wait in this process as may.
+
+    `look` reads it. No connection to the database is held between two looks.
+    """
+    if seconds <= 0 or not _places.acquire(blocking=False):
+        return look()
+    try:
+        return _wait(name, look, is_done, time.monotonic() + seconds)
+    finally:
+        _places.release()
+
+
+def _wait[Row](name: str, look: Callable[[], Row], is_done: Callable[[Row], bool], ends_at: float) -> Row:
     with contextlib.ExitStack() as stack:
-        pause = _open_channel(name, stack)
+        pause, look_seconds = _open_channel(name, stack), _FIRST_LOOK_SECONDS
         while True:
-            done = is_done()
-            left = ends_at - time.monotonic()
-            if done or left <= 0 or ending.is_set():
-                return done
             if not connection.in_atomic_block:
                 connection.close()
-            pause(min(left, _LOOK_SECONDS))
+            pause(max(min(ends_at - time.monotonic(), look_seconds), 0.0))
+            row = look()
+            if is_done(row) or ends_at <= time.monotonic() or ending.is_set():
+                return row
+            look_seconds = _LOOK_SECONDS
 
 
 def _open_channel(name: str, stack: contextlib.ExitStack) -> Callable[[float], None]:

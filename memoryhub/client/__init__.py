@@ -17,10 +17,12 @@ from memoryhub.client.declarations import (
     define_tool,
     document_memory,
     http_memory,
+    records_memory,
     use_secret,
 )
 from memoryhub.client.errors import ClientError, ConnectionFailed, HubRefused, UnexpectedAnswer
 from memoryhub.client.hub import Hub
+from memoryhub.client.records import record_scope
 
 __all__ = [
     "ClientError",
@@ -35,5 +37,7 @@ __all__ = [
     "define_tool",
     "document_memory",
     "http_memory",
+    "record_scope",
+    "records_memory",
     "use_secret",
 ]

@@ -24,6 +24,14 @@ def http_memory(
     return {"kind": "http", "connection": connection} | _given(path=path, maxBytes=max_bytes, tools=tools)
 
 
+def records_memory(*, memory_write: str | None = None) -> Declaration:
+    """What an agent learnt of each of its users, by the tools save_memory, search_memory and forget_memory.
+
+    `memory_write`: deny, ask (when not given), allow_principal or allow.
+    """
+    return {"kind": "records"} | _given(memoryWrite=memory_write)
+
+
 def define_memory(id_: str, description: str, provider: Declaration | None = None) -> Declaration:
     """A resource; documents with defaults when no provider is given. The description is shown to models."""
     return {"id": id_, "description": description} | _given(provider=provider)

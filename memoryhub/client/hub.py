@@ -7,10 +7,12 @@ from urllib.parse import quote
 
 from memoryhub.client.declarations import Declaration
 from memoryhub.client.documents import Documents
+from memoryhub.client.records import Records
 from memoryhub.client.secrets import Secrets
 from memoryhub.client.sessions import Sessions
 from memoryhub.client.stores import Stores
 from memoryhub.client.transport import TIMEOUT_SECONDS, Transport
+from memoryhub.client.webhooks import Webhooks
 from memoryhub.client.wire import Deployment, Namespace, Promotion, Resource
 
 
@@ -20,8 +22,10 @@ class Hub:
     def __init__(self, base_url: str, api_key: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._transport = Transport(base_url, api_key, timeout_seconds=timeout_seconds)
         self.stores = Stores(self._transport)
+        self.records = Records(self._transport)
         self.sessions = Sessions(self._transport)
         self.secrets = Secrets(self._transport)
+        self.webhooks = Webhooks(self._transport)
 
     def close(self) -> None:
         self._transport.close()

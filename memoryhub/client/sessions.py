@@ -11,8 +11,10 @@ from memoryhub.client.transport import Transport
 from memoryhub.client.wire import (
     Event,
     HttpOperation,
+    IssuedSessionToken,
     ModelRequest,
     ModelRequestItem,
+    Principal,
     Session,
     SessionItem,
     Tool,
@@ -39,9 +41,12 @@ class Sessions:
         memory: dict[str, dict[str, str]] | None = None,
         stores: list[dict[str, Any]] | None = None,
         title: str = "",
+        principal: Principal | None = None,
         idempotency_key: str | None = None,
     ) -> Session:
         """`memory`: resource id -> `{"scope", "id"?, "access"?}`. `stores`: `[{"memory_store_id", "access"?, …}]`.
+
+        `principal`: `{"issuer", "subject"}`, whose records it means: an end user that your application has verified.
 
         Without a key a call that got no answer is repeated under one of its own, and makes one session.
         """
@@ -52,6 +57,7 @@ class Sessions:
             "memory": memory or {},
             "resources": [{"type": "memory_store"} | store for store in stores or []],
             "title": title,
+            "principal": principal,
         }
         return self._post(ROOT, body, idempotency_key)
 
@@ -103,18 +109,37 @@ class Sessions:
         path = f"{ROOT}/{session_id}/bindings/{quote(resource_id, safe='')}/revoke"
         return cast(Session, self._transport.call("POST", path, repeatable=True))
 
+    def create_token(self, session_id: str, *, expires_in_seconds: int = 3_600) -> IssuedSessionToken:
+        """For what runs the session: it reaches the stores that the session attaches, until the session ends."""
+        body = {"expires_in_seconds": expires_in_seconds}
+        return cast(IssuedSessionToken, self._transport.call("POST", f"{ROOT}/{session_id}/tokens", body))
+
+    def revoke_token(self, session_id: str, token_id: str) -> None:
+        path = f"{ROOT}/{session_id}/tokens/{quote(token_id, safe='')}/revoke"
+        self._transport.call("POST", path, repeatable=True)
+
     def delete(self, session_id: str) -> None:
         self._transport.call("DELETE", f"{ROOT}/{session_id}")
 
     def open_request(
-        self, session_id: str, client_request_id: str, *, input_text: str | None = None
+        self,
+        session_id: str,
+        client_request_id: str,
+        *,
+        input_text: str | None = None,
+        principal: Principal | None = None,
+        untrusted: bool = False,
     ) -> ModelRequest:
         """Recall everything that is bound. The same id again gives what was recalled the first time.
 
         `input_text` is sent to the services of the session's HTTP memories: give None to send nothing of the input.
+        `principal`: whose input it is, where that is not the session's. `untrusted`: the model is given what others said too.
         Raises: HubRefused with status 502 when a memory could not be recalled: do not run inference then.
         """
-        body = {"client_request_id": client_request_id, "input": {"text": input_text}}
+        given: dict[str, Any] = {"text": input_text} | ({"untrusted": True} if untrusted else {})
+        body: dict[str, Any] = {"client_request_id": client_request_id, "input": given}
+        if principal is not None:
+            body["principal"] = principal
         path = f"{ROOT}/{session_id}/model-requests"
         return cast(ModelRequest, self._until(path, body, "recalling"))
 

@@ -52,7 +52,9 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
     ) -> Any:
-        """The body of the answer, None when it has none. `repeatable`: the hub does it once, however often it is sent.
+        """The body of the answer, None when it has none. `body`: JSON, or bytes as they are.
+
+        `repeatable`: the hub does it once, however often it is sent.
 
         Raises: HubRefused, UnexpectedAnswer, ConnectionFailed.
         """
@@ -73,7 +75,7 @@ class Transport:
             pause = RETRY_SECONDS * 2 ** (tries - 1) * random.uniform(0.5, 1.5)
             try:
                 response = self._client.request(
-                    method, path, json=body, params=_given(query), headers=dict(headers or {})
+                    method, path, params=_given(query), headers=dict(headers or {}), **_body(body)
                 )
             except httpx2.RequestError as error:
                 if tries == TRIES_MAX or not (may_repeat or isinstance(error, _NOTHING_SENT)):
@@ -110,6 +112,10 @@ class Transport:
             if not page["has_more"]:
                 return
             asked["page"] = page["next_page"]
+
+
+def _body(body: Any) -> dict[str, Any]:
+    return {"content": body} if isinstance(body, bytes) else {"json": body}
 
 
 def _given(query: Mapping[str, Any] | None) -> dict[str, Any]:

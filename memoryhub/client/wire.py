@@ -67,6 +67,39 @@ class Secret(TypedDict):
     changed_at: str
 
 
+class Webhook(TypedDict):
+    """Without its secret."""
+
+    id: str
+    environment_id: str
+    url: str
+    description: str
+    event_types: list[str]
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    created_at: str
+
+
+class IssuedWebhook(Webhook):
+    """`secret` is given this once."""
+
+    secret: str
+
+
+class Delivery(TypedDict):
+    """`notice_id`: what the receiver gets as `webhook-id`."""
+
+    id: str
+    webhook_id: str
+    notice_id: str
+    event_type: str
+    state: Literal["pending", "delivered", "failed"]
+    code: str | None
+    attempts_count: int
+    payload: dict[str, Any]
+
+
 class Resource(TypedDict):
     id: str
     environment_id: str
@@ -111,10 +144,10 @@ class Deployment(TypedDict):
 
 
 class Binding(TypedDict):
-    """`id` of a document or a namespace; `namespace` and `partition` of a namespace only."""
+    """`id` of a document or a namespace; `namespace` and `partition` of a namespace only. Of records there is none."""
 
     resource: str
-    scope: Literal["document", "collection", "namespace"]
+    scope: Literal["document", "collection", "namespace", "records"]
     id: NotRequired[str]
     access: Literal["read", "read-write"]
     writable: bool
@@ -143,11 +176,21 @@ class SessionItem(TypedDict):
     ended_at: str | None
 
 
+class IssuedSessionToken(TypedDict):
+    """`token` is given this once."""
+
+    id: str
+    session_id: str
+    token: str
+    expires_at: str
+
+
 class Session(SessionItem):
-    """`resources`: the attached stores."""
+    """`resources`: the attached stores. `principal`: whose records it means."""
 
     agent_id: str | None
     deployment_id: str | None
+    principal: "Principal | None"
     memory: list[Binding]
     resources: list[AttachedStore]
     system_context: str | None
@@ -164,14 +207,33 @@ class ModelRequestItem(TypedDict):
 
     id: str
     client_request_id: str
+    principal: "Principal | None"
     state: Literal["recalling", "accepted", "recall_failed"]
     selected: list[str] | None
     created_at: str
     accepted_at: str | None
 
 
+class ItemOrigin(TypedDict):
+    id: str
+    version: str
+
+
+class Item(TypedDict):
+    """A record that a search gave. It is untrusted."""
+
+    source: Literal["memory"]
+    trust: Literal["untrusted_reference"]
+    origin: ItemOrigin
+    text: str
+
+
 class ModelRequest(ModelRequestItem):
+    """`items`: the records that searches of the session gave before; `references`: the same as one message of the user's."""
+
     memory: dict[str, Projection]
+    items: list[Item]
+    references: str
 
 
 class Tool(TypedDict):
@@ -186,6 +248,8 @@ class ToolOutcome(TypedDict):
     state: str
     is_error: bool
     output: Any
+    items: list[Item]
+    references: str
 
 
 class HttpAttempt(TypedDict):
@@ -228,4 +292,88 @@ class Event(TypedDict):
     number: int
     event_type: str
     data: dict[str, Any]
+    created_at: str
+
+
+class Principal(TypedDict):
+    issuer: str
+    subject: str
+
+
+class RecordScope(TypedDict):
+    agent: str
+    principal: Principal
+
+
+class RecordRef(TypedDict, total=False):
+    """`status` instead of the others: nobody knows yet whether it was saved."""
+
+    id: str | None
+    version: str | None
+    status: Literal["uncertain"]
+
+
+class RecordHit(TypedDict):
+    id: str
+    version: str
+    text: str
+    score: float
+    origin: Literal["user", "tool_output", "model", "host"]
+
+
+class Recalled(TypedDict):
+    """`references`: the hits as a model may be shown them. `cut`: how many more there were, by what ended them."""
+
+    hits: list[RecordHit]
+    references: str
+    cut: dict[Literal["k", "bytes"], int]
+
+
+class MemoryEffect(TypedDict):
+    """A write to a memory provider, as far as it is known how it went."""
+
+    id: str
+    agent: str
+    scope: str
+    provider: str
+    tool: Literal["save_memory", "forget_memory"]
+    key: str | None
+    effect_class: str
+    state: Literal["begun", "done", "failed", "unknown", "resolved"]
+    attempts: int
+    record_id: str | None
+    error_code: str | None
+    decision: Literal["done", "not_done"] | None
+
+
+class ScopeViolation(TypedDict):
+    id: str
+    agent: str
+    scope: str
+    provider: str
+    namespace: str
+    record_id: str
+    hit_id: str
+
+
+class RecordWrite(TypedDict):
+    """A write of a session's model that a person decides on. `text`: None once it is decided; `outcome`: of an approved one."""
+
+    id: str
+    environment_id: str
+    session_id: str
+    tool_call_id: str
+    resource: str
+    agent: str
+    scope: str
+    tool: Literal["save_memory", "forget_memory"]
+    origin: str | None
+    text: str | None
+    record_id: str | None
+    state: Literal["waiting", "approved", "rejected", "expired"]
+    outcome: Literal["done", "failed", "uncertain"] | None
+    error_code: str | None
+    expires_at: str
+    decided_at: str | None
+    decided_by: dict[str, str] | None
     created_at: str

@@ -14,10 +14,11 @@ from memoryhub.embedded.connections import (
 )
 from memoryhub.embedded.errors import BinaryMissingError, DiskFullError, EmbeddedError, FolderError
 from memoryhub.embedded.folder import data_folder, ensure_secrets, read_secrets
-from memoryhub.embedded.postgres import EmbeddedPostgres
+from memoryhub.embedded.postgres import SUPERUSER_NAME, EmbeddedPostgres
 from memoryhub.embedded.valkey import EmbeddedQueue
 
 __all__ = [
+    "SUPERUSER_NAME",
     "BinaryMissingError",
     "DiskFullError",
     "EmbeddedError",

@@ -127,13 +127,13 @@ def read_hub_url(data_dir: Path) -> str | None:
         return None
 
 
-def host_of(url: str) -> str:
-    """The host of MEMORYHUB_BASE_URL, without its port."""
+def host_of(url: str, setting: str = "MEMORYHUB_BASE_URL") -> str:
+    """The host of an address that a setting gives, without its port. Raises: SettingError."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        raise SettingError(f"MEMORYHUB_BASE_URL is {url!r}: write an address like https://hub.example.org.")
+        raise SettingError(f"{setting} is {url!r}: write an address like https://hub.example.org.")
     return f"[{host}]" if ":" in host else host

@@ -1,5 +1,5 @@
-// Keys of the review queue and of a nomination. A row is `data-row`, what is focused in it `data-open`; `data-key` names the
-// key of a link or a button. Without script the same links and buttons are there.
+// Keys of queues and of a nomination. A row is `data-row`, what is focused in it `data-open`; `data-key` names the
+// key of a link or a button, of the current row where it stands in one. Without script the same links and buttons are there.
 const rows = [...document.querySelectorAll("[data-row]")];
 const target = (row) => row.querySelector("[data-open]");
 
@@ -18,11 +18,12 @@ function choose(row) {
   const boxes = rows.map((one) => one.querySelector("input[type=checkbox]")).filter(Boolean);
   const own = row?.querySelector("input[type=checkbox]");
   if (own && !boxes.some((box) => box.checked)) own.checked = true;
-  return boxes.some((box) => box.checked);
+  return !boxes.length || boxes.some((box) => box.checked);
 }
 
 function press(key) {
-  const found = document.querySelector(`[data-key="${key}"]`);
+  const own = currentRow()?.querySelector(`[data-key="${key}"]`);
+  const found = own ?? document.querySelector(`[data-key="${key}"]:not([data-row] *)`);
   if (found && key === "r" && found.form && !choose(currentRow())) return true;
   found?.click();
   return found !== null;

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub import keys, store_access
+from memoryhub.actors import RecordScope
 from memoryhub.commands import get_project_named, one_sentence, operator_actor
 from memoryhub.operations import SCOPES
 
@@ -19,6 +20,12 @@ class Command(BaseCommand):
             "--scope", required=True, action="append", choices=SCOPES, help="may be given several times"
         )
         parser.add_argument("--store", action="append", help="agent keys: memory store id, or id:read_only")
+        parser.add_argument(
+            "--records",
+            nargs=3,
+            metavar=("AGENT", "ISSUER", "SUBJECT"),
+            help="agent keys: whose records it remembers and recalls",
+        )
         parser.add_argument("--name", default="created on the command line")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,6 +36,7 @@ class Command(BaseCommand):
                 name=options["name"],
                 scopes=options["scope"],
                 stores=store_access.read_grants(_grants(options["store"])),
+                record_scope=RecordScope(*options["records"]) if options["records"] else None,
                 actor=operator_actor(project),
             )
         self.stdout.write(issued.secret)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memoryhub import secrets
+from memoryhub import secrets, webhook_secrets
 from memoryhub.encryption import CannotOpen
 
 
@@ -13,7 +13,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            count = secrets.reseal_all()
+            count = secrets.reseal_all() + webhook_secrets.reseal_all()
         except CannotOpen as error:
             raise CommandError(f"A secret cannot be opened: {error}.") from error
         self.stderr.write(f"{count} secrets are sealed anew.")
