@@ -3,14 +3,10 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 
 from memoryhub.fields import StrictSerializer, Text
-from memoryhub.forms import ShapedForm
+from memoryhub.forms import ShapedForm, require_importable
 from stores.limits import STORE_NAME_LENGTH_MAX
-
-type Upload = UploadedFile[Any]
 
 
 class NameBody(StrictSerializer):
@@ -23,20 +19,13 @@ class ImportForm(ShapedForm):
         label="Archive",
         help_text="The .tar file that the export of a store gave.",
         allow_empty_file=True,
+        validators=[require_importable],
         error_messages={"required": "Choose the archive to import."},
         widget=forms.FileInput(attrs={"accept": ".tar,application/x-tar"}),
     )
     name = forms.CharField(
         label="Name of the new store", help_text="Left empty, it keeps the name it had.", required=False
     )
-
-    def clean_archive(self) -> Upload:
-        archive: Upload = self.cleaned_data["archive"]
-        if (archive.size or 0) > settings.ARCHIVE_BYTES_MAX:
-            raise forms.ValidationError(
-                f"The file is larger than {settings.ARCHIVE_BYTES_MAX:,} bytes, the most that can be imported here."
-            )
-        return archive
 
     def clean(self) -> dict[str, Any]:
         archive = self.cleaned_data.pop("archive", None)

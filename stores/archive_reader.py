@@ -5,8 +5,7 @@ Everything raises InvalidRequest with a sentence that names the member.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import replace
 from typing import IO, Any
 from uuid import UUID
 
@@ -16,15 +15,17 @@ from memoryhub import ids, strict_json, tars
 from memoryhub.digests import is_sha256_hex, sha256_hex
 from memoryhub.fields import StringMap, Text
 from memoryhub.tars import Member, TarError
+from stores.archive_heads import History, LiveMemory, check_heads
 from stores.archives import (
     ARCHIVE_VERSIONS_MAX,
     BLOBS_FOLDER,
     FORMAT,
-    FORMAT_VERSION,
     MANIFEST_BYTES_MAX,
     MANIFEST_NAME,
+    REMOVED_VERSION,
     VERSION_LINE_BYTES_MAX,
     VERSIONS_NAME,
+    WHOLE_VERSION,
     ArchivedHead,
     ArchivedStore,
     ArchivedVersion,
@@ -46,7 +47,6 @@ from stores.limits import (
     STORE_DESCRIPTION_LENGTH_MAX,
     STORE_NAME_LENGTH_MAX,
 )
-from stores.paths import parent_keys
 
 STORE_FIELDS: dict[str, Field[Any, Any, Any, Any]] = {
     "name": Text(length_min=1, length_max=STORE_NAME_LENGTH_MAX, plain=True),
@@ -60,28 +60,10 @@ STORE_FIELDS: dict[str, Field[Any, Any, Any, Any]] = {
 _MANIFEST_KEYS = frozenset(("format", "format_version", "memory_store", "heads", "versions", "blobs"))
 _STORE_KEYS = frozenset(("id", *STORE_FIELDS, "created_at", "updated_at", "archived_at", "frozen_at"))
 _HEAD_KEYS = frozenset(("memory_id", "memory_version_id", "path", "frozen_at"))
-
-
-@dataclass(frozen=True, slots=True)
-class LiveMemory:
-    """A memory as the history leaves it."""
-
-    created_at: datetime
-    head: ArchivedVersion
-
-
-@dataclass
-class History:
-    """What the versions, read in order, add up to. `content_bytes` counts each version's text.
-
-    `writers_after_freeze`: wire ids of who wrote on after a freeze, which agents may not.
-    """
-
-    live: dict[UUID, LiveMemory] = field(default_factory=dict)
-    versions: int = 0
-    redacted: int = 0
-    content_bytes: int = 0
-    writers_after_freeze: set[str] = field(default_factory=set)
+_VERSIONS = {
+    WHOLE_VERSION: (_STORE_KEYS, _HEAD_KEYS),
+    REMOVED_VERSION: (_STORE_KEYS | {"history_from"}, _HEAD_KEYS | {"created_at"}),
+}
 
 
 class Archive:
@@ -97,7 +79,7 @@ class Archive:
     def check(self) -> History:
         """Everything an import relies on: the history, its heads, and every content."""
         history = _Checker(self).check_history()
-        _check_heads(self.heads, history)
+        check_heads(self.heads, history)
         self._check_blobs()
         return history
 
@@ -209,14 +191,21 @@ def _check_blob(name: str, raw: bytes) -> None:
 
 def _parse_manifest(raw: bytes) -> tuple[ArchivedStore, list[ArchivedHead], Contents]:
     value = parse_canonical(raw, MANIFEST_NAME)
-    if value.get("format") != FORMAT or value.get("format_version") != FORMAT_VERSION:
-        raise archive_refused(MANIFEST_NAME, f"This hub reads the format {FORMAT}, version {FORMAT_VERSION}.")
+    version = value.get("format_version")
+    if value.get("format") != FORMAT or type(version) is not int or version not in _VERSIONS:
+        raise archive_refused(
+            MANIFEST_NAME,
+            f"This hub reads the format {FORMAT}, versions {WHOLE_VERSION} and {REMOVED_VERSION}.",
+        )
     require_keys(value, _MANIFEST_KEYS, MANIFEST_NAME)
+    store_keys, head_keys = _VERSIONS[version]
     heads = value["heads"]
     if not isinstance(heads, list) or len(heads) > MEMORIES_PER_STORE_MAX:
         raise archive_refused(MANIFEST_NAME, f"heads must be a list of at most {MEMORIES_PER_STORE_MAX}.")
-    store = _parse_store(_object(value, "memory_store", _STORE_KEYS))
-    parsed = [_parse_head(head, f"{MANIFEST_NAME}, heads[{index}]") for index, head in enumerate(heads)]
+    store = _parse_store(_object(value, "memory_store", store_keys))
+    parsed = [
+        _parse_head(head, head_keys, f"{MANIFEST_NAME}, heads[{index}]") for index, head in enumerate(heads)
+    ]
     return store, parsed, _parse_contents(value)
 
 
@@ -244,13 +233,14 @@ def _parse_store(value: dict[str, Any]) -> ArchivedStore:
         updated_at=read_moment(value, "updated_at", where),
         archived_at=read_optional_moment(value, "archived_at", where),
         frozen_at=read_optional_moment(value, "frozen_at", where),
+        history_from=read_moment(value, "history_from", where) if "history_from" in value else None,
     )
 
 
-def _parse_head(value: Any, where: str) -> ArchivedHead:
+def _parse_head(value: Any, keys: frozenset[str], where: str) -> ArchivedHead:
     if not isinstance(value, dict):
         raise archive_refused(where, "It must be an object.")
-    require_keys(value, _HEAD_KEYS, where)
+    require_keys(value, keys, where)
     if not isinstance(value["path"], str):
         raise archive_refused(where, "path must be a string.")
     return ArchivedHead(
@@ -258,6 +248,7 @@ def _parse_head(value: Any, where: str) -> ArchivedHead:
         version_id=read_id(value, "memory_version_id", ids.MEMORY_VERSION, where),
         path=value["path"],
         frozen_at=read_optional_moment(value, "frozen_at", where),
+        created_at=read_moment(value, "created_at", where) if "created_at" in value else None,
     )
 
 
@@ -313,20 +304,31 @@ class _Checker:
         self.history.redacted += version.redacted_at is not None
 
     def _follow(self, version: ArchivedVersion) -> None:
-        """One created first, then modified ones, at most one deleted last."""
+        """One created first, then modified ones, at most one deleted last; old ones before a mark may be missing."""
         live, key = self.history.live, version.memory_id
-        before = live.get(key)
-        if (version.operation == "created") != (key.bytes not in self._memories):
+        before, is_first = live.get(key), key.bytes not in self._memories
+        if version.follows_removed:
+            self._check_mark(version)
+        if (version.operation == "created") != (is_first and not version.follows_removed):
             raise archive_refused(self.where, "A memory's first version, and no other, is created.")
-        if before is None and version.operation != "created":
+        if before is None and not is_first:
             raise archive_refused(self.where, "It changes a memory that was deleted above.")
         self._memories.add(key.bytes)
         if version.operation == "deleted":
-            del live[key]
+            live.pop(key, None)
             return
-        live[key] = LiveMemory(version.created_at if before is None else before.created_at, version)
+        live[key] = (
+            LiveMemory(version.created_at, version.operation == "created", version)
+            if before is None
+            else replace(before, head=version)
+        )
         if len(live) > MEMORIES_PER_STORE_MAX:
             raise archive_refused(self.where, f"A store holds at most {MEMORIES_PER_STORE_MAX} memories.")
+
+    def _check_mark(self, version: ArchivedVersion) -> None:
+        whole_from = self.archive.store.history_from
+        if whole_from is None or version.created_at > whole_from:
+            raise archive_refused(self.where, "A version before it was removed, where the history is whole.")
 
     def _check_content(self, version: ArchivedVersion) -> None:
         if version.content_sha256 is None:
@@ -348,28 +350,3 @@ class _Checker:
             if version.created_by_type == "session_actor":
                 raise archive_refused(self.where, "An agent wrote it after the freeze.")
             self.history.writers_after_freeze.add(version.created_by_id)
-
-
-def _check_heads(heads: list[ArchivedHead], history: History) -> None:
-    """The heads are what the history leaves: all of it, in path order, on free paths, and none redacted."""
-    if len(heads) != len(history.live):
-        raise archive_refused(
-            MANIFEST_NAME, f"The history leaves {len(history.live)} heads, not {len(heads)}."
-        )
-    keys: list[bytes] = []
-    for index, head in enumerate(heads):
-        where = f"{MANIFEST_NAME}, heads[{index}]"
-        live = history.live.get(head.memory_id)
-        if live is None or live.head.id != head.version_id:
-            raise archive_refused(where, "It does not point to the newest version of a memory.")
-        if live.head.redacted_at is not None:
-            raise archive_refused(where, "It points to a redacted version.")
-        if live.head.path != head.path:
-            raise archive_refused(where, "Its path is not that of its version.")
-        if keys and head.path.encode() <= keys[-1]:
-            raise archive_refused(where, "The heads are not in path order, or two have one path.")
-        keys.append(head.path.encode())
-    taken = set(keys)
-    for index, key in enumerate(keys):
-        if not taken.isdisjoint(parent_keys(key)):
-            raise archive_refused(f"{MANIFEST_NAME}, heads[{index}]", "Its path lies below another memory's.")

@@ -6,6 +6,10 @@ An archive is a tar (memoryhub.tars) of
     versions.ndjson  a canonical JSON object for each version, in the order of their numbers
     blobs/<sha256>   each distinct content once, in the order of digests
 
+A store from which old versions were removed has the format version 2: the store says from when on its history is whole,
+each head when its memory was created, and a version whose forerunner was removed that it follows one. All others have
+version 1, and the bytes that they always had.
+
 Canonical is RFC 8785; a line ends with LF. The digest of the manifest covers all: it holds that of versions.ndjson,
 whose lines hold those of the blobs. Nothing in it depends on the hub, the project or the time of the export.
 """
@@ -27,7 +31,7 @@ from stores.limits import MEMORY_CONTENT_BYTES_MAX
 from stores.paths import find_path_problem
 
 FORMAT = "memoryhub.memory_store"
-FORMAT_VERSION = 1
+WHOLE_VERSION, REMOVED_VERSION = 1, 2  # of the format
 MANIFEST_NAME, VERSIONS_NAME, BLOBS_FOLDER = "manifest.json", "versions.ndjson", "blobs/"
 MANIFEST_BYTES_MAX = 8_388_608  # 2,000 heads with the longest paths take less
 VERSION_LINE_BYTES_MAX = 16_384
@@ -36,6 +40,7 @@ OPERATIONS = ("created", "modified", "deleted")
 _TEXT_KEYS = ("path", "content_size_bytes", "content_sha256")
 _EVENT_KEYS = ("operation", "created_at", "created_by", "redacted_at", "redacted_by")
 VERSION_KEYS = frozenset(("id", "memory_id", *_TEXT_KEYS, *_EVENT_KEYS))
+FOLLOWS_REMOVED = "follows_removed"  # only where it is true
 _ACTOR_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
@@ -59,9 +64,10 @@ class ArchivedVersion:
     redacted_at: datetime | None
     redacted_by_type: str | None
     redacted_by_id: str | None
+    follows_removed: bool = False
 
     def line(self) -> bytes:
-        shown = {
+        shown: dict[str, Any] = {
             "id": ids.to_wire(ids.MEMORY_VERSION, self.id),
             "memory_id": ids.to_wire(ids.MEMORY, self.memory_id),
             "operation": self.operation,
@@ -73,12 +79,14 @@ class ArchivedVersion:
             "redacted_at": optional_to_wire(self.redacted_at),
             "redacted_by": actor_wire(self.redacted_by_type, self.redacted_by_id),
         }
+        if self.follows_removed:
+            shown[FOLLOWS_REMOVED] = True
         return canonical_json(shown) + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedStore:
-    """The store of a manifest."""
+    """The store of a manifest. `history_from` None: nothing was removed from its history."""
 
     id: UUID
     name: str
@@ -88,9 +96,14 @@ class ArchivedStore:
     updated_at: datetime
     archived_at: datetime | None
     frozen_at: datetime | None
+    history_from: datetime | None = None
+
+    @property
+    def format_version(self) -> int:
+        return WHOLE_VERSION if self.history_from is None else REMOVED_VERSION
 
     def wire(self) -> dict[str, Any]:
-        return {
+        shown = {
             "id": ids.to_wire(ids.MEMORY_STORE, self.id),
             "name": self.name,
             "description": self.description,
@@ -100,24 +113,31 @@ class ArchivedStore:
             "archived_at": optional_to_wire(self.archived_at),
             "frozen_at": optional_to_wire(self.frozen_at),
         }
+        if self.history_from is not None:
+            shown["history_from"] = to_wire(self.history_from)
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedHead:
-    """A current memory of a manifest."""
+    """A current memory of a manifest. `created_at` None: in a history that is whole its first version has the time."""
 
     memory_id: UUID
     version_id: UUID
     path: str
     frozen_at: datetime | None
+    created_at: datetime | None = None
 
     def wire(self) -> dict[str, Any]:
-        return {
+        shown = {
             "memory_id": ids.to_wire(ids.MEMORY, self.memory_id),
             "memory_version_id": ids.to_wire(ids.MEMORY_VERSION, self.version_id),
             "path": self.path,
             "frozen_at": optional_to_wire(self.frozen_at),
         }
+        if self.created_at is not None:
+            shown["created_at"] = to_wire(self.created_at)
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +161,7 @@ def manifest_bytes(store: ArchivedStore, heads: list[ArchivedHead], contents: Co
     return canonical_json(
         {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format_version": store.format_version,
             "memory_store": store.wire(),
             "heads": [head.wire() for head in heads],
             **contents.wire(),
@@ -192,6 +212,9 @@ def parse_canonical(raw: bytes, where: str) -> dict[str, Any]:
 
 def parse_version_line(line: bytes, where: str) -> ArchivedVersion:
     value = parse_canonical(line, where)
+    if value.get(FOLLOWS_REMOVED, True) is not True:
+        raise archive_refused(where, f"{FOLLOWS_REMOVED} must be true, or not be there.")
+    follows_removed = value.pop(FOLLOWS_REMOVED, False)
     require_keys(value, VERSION_KEYS, where)
     created_by_type, created_by_id = read_actor(value, "created_by", where)
     redacted = value["redacted_at"] is not None
@@ -209,6 +232,7 @@ def parse_version_line(line: bytes, where: str) -> ArchivedVersion:
         redacted_at=read_moment(value, "redacted_at", where) if redacted else None,
         redacted_by_type=redacted_by_type,
         redacted_by_id=redacted_by_id,
+        follows_removed=follows_removed,
     )
     problem = _find_version_problem(version, value["redacted_by"])
     if problem is not None:

@@ -139,6 +139,8 @@ def attachment_facts(attachment: Attachment) -> dict[str, str | None]:
     }
 
 
+# Spelled out in a line, so that no text can end the block or begin another line: "<", and what some take for a line end.
+_STRUCTURE = re.compile("[<\x7f-\x9f\u2028\u2029]")
 _OPENING = (
     "Directories of plain files that outlive this session. Look here before you start, and keep files small and named"
     " after one topic. What you write below a read_write mount_path is saved. A read_only one refuses write and edit."
@@ -157,8 +159,7 @@ def system_context(attachments: Sequence[Attachment]) -> str | None:
 def _context_line(attachment: Attachment) -> str:
     facts = {key: value for key, value in attachment_facts(attachment).items() if value is not None}
     del facts["type"]
-    # "<" is spelled out, so that no name can end the block.
-    return canonical_json(facts).decode().replace("<", "\\u003c")
+    return _STRUCTURE.sub(lambda found: f"\\u{ord(found[0]):04x}", canonical_json(facts).decode())
 
 
 def find_holders(store: MemoryStore) -> QuerySet[Attachment, UUID]:

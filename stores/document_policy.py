@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from memoryhub.errors import Conflict, InvalidRequest, RequestTooLarge
+from memoryhub.actors import Actor
+from memoryhub.errors import Conflict, InvalidRequest, PermissionRefused, RequestTooLarge
 from stores.models import Memory, MemoryStore, MemoryVersion, UsedPath
 
 _PATH = re.compile(r"/[A-Za-z0-9_-]{1,128}", re.ASCII)
@@ -59,6 +60,12 @@ def require_fit(store: MemoryStore, content: str) -> None:
             bytes=size,
             max_bytes=size_max,
         )
+
+
+def require_deleter(store: MemoryStore, actor: Actor) -> None:
+    """Raises: PermissionRefused for a document and a session: its model deletes none, and a session redacts nothing."""
+    if is_document_store(store) and actor.type == "session_actor":
+        raise PermissionRefused("A session deletes no document; its owner can.")
 
 
 def require_same_path(memory: Memory, path: str | None) -> None:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from memoryhub import ids
 from memoryhub.actors import Actor
 from memoryhub.errors import NotFound
 from memoryhub.pagination import ListRequest
+from stores.memory_stores import get_store
 from stores.memory_versions import get_version, list_versions
 from stores.merges import Merge, merge_texts
 from stores.models import MemoryVersion
@@ -35,11 +37,35 @@ class ThreeWay:
 
 
 def get_base(store_id: str, memory_id: str, version_id: str, *, actor: Actor) -> MemoryVersion:
-    """The version of this memory that a form names, with its text. Raises: NotFound."""
-    base = get_version(store_id, version_id, with_content=True, actor=actor)
+    """The version of this memory that a form names, with its text. Raises: NotFound.
+
+    One that was removed since, because it was old, has no text: what was typed is compared with what stands.
+    """
+    try:
+        base = get_version(store_id, version_id, with_content=True, actor=actor)
+    except NotFound:
+        return _removed_base(store_id, memory_id, version_id, actor)
     if base.memory_wire_id != memory_id:
         raise NotFound("memory version")
     return base
+
+
+def _removed_base(store_id: str, memory_id: str, version_id: str, actor: Actor) -> MemoryVersion:
+    """Raises: NotFound where nothing was removed."""
+    store, key = get_store(store_id, actor=actor), ids.from_wire(ids.MEMORY_VERSION, version_id)
+    if store.history_from is None or key is None:
+        raise NotFound("memory version")
+    newest = get_newest(store_id, memory_id, actor=actor)
+    return MemoryVersion(
+        id=key,
+        project_id=store.project_id,
+        store_id=store.id,
+        memory_id=newest.memory_id,
+        operation="modified",
+        created_at=store.history_from,
+        created_by_type=newest.created_by_type,
+        created_by_id=newest.created_by_id,
+    )
 
 
 def get_newest(store_id: str, memory_id: str, *, actor: Actor) -> MemoryVersion:

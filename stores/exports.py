@@ -143,7 +143,10 @@ def _read_blobs(store: MemoryStore) -> Iterator[tuple[str, str]]:
 
 def _read_heads(store: MemoryStore) -> list[ArchivedHead]:
     memories = Memory.objects.filter(store_id=store.id).order_by("path_key")
-    return [ArchivedHead(*row) for row in memories.values_list("id", "head_id", "path", "frozen_at")]
+    columns = ["id", "head_id", "path", "frozen_at"]
+    if store.history_from is not None:
+        columns.append("created_at")
+    return [ArchivedHead(*row) for row in memories.values_list(*columns)]
 
 
 def _archived_store(store: MemoryStore) -> ArchivedStore:

@@ -12,6 +12,7 @@ from django.db.transaction import atomic
 from memoryhub import audit, ids
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
+from memoryhub.clock import to_wire
 from memoryhub.errors import InvalidRequest, MemoryPreconditionFailed
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.settling import wait_for_holders
@@ -25,7 +26,8 @@ from stores.word_diffs import WordDifference, diff_words
 
 CHANGES_VERSIONS_SCANNED_MAX = 5_000
 
-type SideState = Literal["present", "none", "deleted", "redacted"]
+type SideState = Literal["present", "none", "deleted", "redacted", "removed"]
+NO_TEXT = ("redacted", "removed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,45 +106,55 @@ def _record_restore(store: MemoryStore, memory: Memory, version: MemoryVersion, 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class VersionDiff:
-    """`before` None: there is no earlier version. `difference` None: a redacted side has no text to compare."""
-
-    before: MemoryVersion | None
-    after: MemoryVersion
-    difference: Difference | None
-
-
-def side_state(version: MemoryVersion | None) -> SideState:
-    if version is None:
-        return "none"
+def side_state(version: MemoryVersion) -> SideState:
     if version.redacted_at is not None:
         return "redacted"
     return "deleted" if version.operation == "deleted" else "present"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two versions to compare. `before` None: there is no earlier version, or it was removed when it was old."""
+
+    before: MemoryVersion | None
+    after: MemoryVersion
+
+    @property
+    def states(self) -> tuple[SideState, SideState]:
+        after = side_state(self.after)
+        if self.before is not None:
+            return side_state(self.before), after
+        return "removed" if self.after.follows_removed else "none", after
+
+    @property
+    def texts(self) -> tuple[str, str] | None:
+        """None: of a side that is redacted or removed there is no text to compare."""
+        if any(state in NO_TEXT for state in self.states):
+            return None
+        return (self.before.content if self.before else None) or "", self.after.content or ""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDiff(Sides):
+    """`difference` None: there are no two texts to compare."""
+
+    difference: Difference | None
 
 
 def diff_version(
     store_id: str, version_id: str, *, against_id: str | None = None, actor: Actor
 ) -> VersionDiff:
     """From `against` (none named: the version before it of the same memory) to the version. Raises: NotFound."""
-    before, after = get_sides(store_id, version_id, against_id=against_id, actor=actor)
-    if "redacted" in (side_state(before), side_state(after)):
-        return VersionDiff(before, after, None)
-    old = before.content if before is not None else None
-    return VersionDiff(before, after, diff_texts(old or "", after.content or ""))
+    sides = get_sides(store_id, version_id, against_id=against_id, actor=actor)
+    texts = sides.texts
+    return VersionDiff(sides.before, sides.after, None if texts is None else diff_texts(*texts))
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """`words` None: a redacted side has no text to compare."""
+class Comparison(Sides):
+    """`words` None: there are no two texts to compare."""
 
-    before: MemoryVersion | None
-    after: MemoryVersion
     words: WordDifference | None
-
-    @property
-    def states(self) -> tuple[SideState, SideState]:
-        return side_state(self.before), side_state(self.after)
 
     @property
     def is_move(self) -> bool:
@@ -152,26 +164,22 @@ class Comparison:
 
 def compare_versions(store_id: str, version_id: str, *, against_id: str | None, actor: Actor) -> Comparison:
     """What `diff_version` compares, word by word, for people to read. Raises: NotFound."""
-    before, after = get_sides(store_id, version_id, against_id=against_id, actor=actor)
-    if "redacted" in (side_state(before), side_state(after)):
-        return Comparison(before, after, None)
-    old = before.content if before is not None else None
-    return Comparison(before, after, diff_words(old or "", after.content or ""))
+    sides = get_sides(store_id, version_id, against_id=against_id, actor=actor)
+    texts = sides.texts
+    return Comparison(sides.before, sides.after, None if texts is None else diff_words(*texts))
 
 
-def get_sides(
-    store_id: str, version_id: str, *, against_id: str | None, actor: Actor
-) -> tuple[MemoryVersion | None, MemoryVersion]:
-    """(the version named by `against`, else the one before; the version), with content. Raises: NotFound."""
+def get_sides(store_id: str, version_id: str, *, against_id: str | None, actor: Actor) -> Sides:
+    """The version, after the one named by `against`, else after the one before; with content. Raises: NotFound."""
     store = get_store(store_id, actor=actor)
     versions = versions_of(store, with_content=True)
     after = get_version_of(versions, version_id)
     if against_id is not None:
-        before: MemoryVersion | None = get_version_of(versions, against_id)
-    else:
-        earlier = versions.filter(memory_id=after.memory_id, number__lt=after.number)
-        before = earlier.order_by("-number").first()
-    return before, after
+        return Sides(get_version_of(versions, against_id), after)
+    if after.follows_removed:
+        return Sides(None, after)
+    earlier = versions.filter(memory_id=after.memory_id, number__lt=after.number)
+    return Sides(earlier.order_by("-number").first(), after)
 
 
 # Each memory's last version up to the time. Redacted ones have no path left: they come first, by their memory.
@@ -193,11 +201,12 @@ def list_snapshot(
     """The version of each memory that was in force at a time, in byte order of the path.
 
     A redacted one is shown without its path, before all others, and only when no prefix is asked for.
-    Raises: NotFound, InvalidRequest.
+    Raises: NotFound, InvalidRequest, `history_removed` for a time whose versions were removed since.
     """
     prefix_key = check_path_prefix(path_prefix)
     path, memory_hex = page.position() or ["", UUID(int=0).hex]
     store = get_store(store_id, actor=actor)
+    _require_whole(store, at)
     low, high = prefix_range(prefix_key)
     values: dict[str, Any] = {
         "store": store.id,
@@ -214,6 +223,16 @@ def list_snapshot(
     found = versions_of(store, with_content).in_bulk(keys)
     rows = [found[key] for key in keys if key in found]
     return cut_page(rows, page, lambda version: [version.path or "", version.memory_id.hex])
+
+
+def _require_whole(store: MemoryStore, at: datetime) -> None:
+    """Raises: InvalidRequest `history_removed` for a time before the history is whole."""
+    if store.history_from is not None and at < store.history_from:
+        raise InvalidRequest(
+            f"at: Old versions of the store were removed: its history is whole from {to_wire(store.history_from)} on.",
+            error_code="history_removed",
+            history_from=to_wire(store.history_from),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +264,12 @@ def list_changes(store_id: str, *, after: int, limit: int, actor: Actor) -> Chan
     if len(rows) > limit:
         return Changes(rows[:limit], has_more=True, last_sequence=rows[limit - 1].number)
     return Changes(rows, has_more=end < newest, last_sequence=end)
+
+
+def find_last_sequence(store_id: str, *, actor: Actor) -> Changes:
+    """No change, and where the feed stands: all before it is in a listing that is asked for afterwards. Raises: NotFound."""
+    store = get_store(store_id, actor=actor)
+    newest = versions_of(store, with_content=False).aggregate(newest=Max("number"))["newest"]
+    if newest is None or not wait_for_holders(gate_of(store.id)):
+        return Changes([], has_more=False, last_sequence=0)
+    return Changes([], has_more=False, last_sequence=newest)

@@ -82,6 +82,8 @@ class StoreChanges(StoreView):
         answer=ChangesShape,
     )
     def get(self, store_id: str, *, query: Values, actor: Actor) -> Values:
+        if query.get("from_now"):
+            return changes_wire(history.find_last_sequence(store_id, actor=actor))
         changes = history.list_changes(
             store_id,
             after=query.get("after", 0),

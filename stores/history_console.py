@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from memoryhub.actor_names import name_actors
 from memoryhub.actors import Actor
 from memoryhub.errors import HubError, InvalidRequest, MemoryPathConflict, MemoryPreconditionFailed
-from memoryhub.pages import PageRequest, go_to, list_request, page
+from memoryhub.pages import PageRequest, go_to, list_request, page, sentence
 from memoryhub.problems import error_body
 from stores import history as histories
 from stores import memory_stores, standings, timelines
@@ -132,9 +132,15 @@ def as_it_was(request: PageRequest, store_id: str, *, actor: Actor) -> HttpRespo
     if form.is_bound and form.is_valid():
         at = form.cleaned_data["at"]
         wanted = list_request(request, "console.as_it_was", {"store": store_id, "at": at.isoformat()})
-        versions = histories.list_snapshot(
-            store_id, wanted, at=at, path_prefix="/", with_content=False, actor=actor
-        )
-        writers = (version.created_by_id for version in versions.rows)
-        facts |= {"at": at, "versions": versions, "names": name_actors(writers, actor=actor)}
+        try:
+            versions = histories.list_snapshot(
+                store_id, wanted, at=at, path_prefix="/", with_content=False, actor=actor
+            )
+        except InvalidRequest as error:
+            if error.error_code != "history_removed":
+                raise
+            form.add_error("at", sentence(error))
+        else:
+            writers = (version.created_by_id for version in versions.rows)
+            facts |= {"at": at, "versions": versions, "names": name_actors(writers, actor=actor)}
     return render(request, "stores/as_it_was.html", facts, status=400 if form.errors else 200)

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from memoryhub import ids
-from memoryhub.fields import Integer, Moment, StrictSerializer, Text
+from memoryhub.fields import Flag, Integer, Moment, StrictSerializer, Text
 from memoryhub.pagination import LIST_LIMIT_MAX
 from memoryhub.shapes import PageQuery
 from stores.diffs import Hunk, unified_text
-from stores.history import Changes, Restored, VersionDiff, side_state
+from stores.history import Changes, Restored, VersionDiff
 from stores.models import MemoryVersion
 from stores.serializers import (
     MemoryShape,
@@ -49,7 +49,7 @@ class DiffQuery(StrictSerializer):
 class DiffSideShape(serializers.Serializer[Any]):
     memory_version_id = serializers.CharField(allow_null=True)
     memory_id = serializers.CharField(allow_null=True)
-    state = serializers.ChoiceField(choices=["present", "none", "deleted", "redacted"])
+    state = serializers.ChoiceField(choices=["present", "none", "deleted", "redacted", "removed"])
     path = serializers.CharField(allow_null=True)
     content_size_bytes = serializers.IntegerField(allow_null=True)
     content_sha256 = serializers.CharField(allow_null=True)
@@ -81,12 +81,12 @@ class DiffShape(serializers.Serializer[Any]):
 
 
 def diff_wire(diff: VersionDiff) -> dict[str, Any]:
-    found = diff.difference
+    found, states = diff.difference, diff.states
     return {
         "type": "memory_version_diff",
         "memory_store_id": ids.to_wire(ids.MEMORY_STORE, diff.after.store_id),
-        "before": _side_wire(diff.before),
-        "after": _side_wire(diff.after),
+        "before": _side_wire(diff.before, states[0]),
+        "after": _side_wire(diff.after, states[1]),
         "lines_added": None if found is None else found.lines_added,
         "lines_removed": None if found is None else found.lines_removed,
         "coarse": None if found is None else found.coarse,
@@ -95,11 +95,11 @@ def diff_wire(diff: VersionDiff) -> dict[str, Any]:
     }
 
 
-def _side_wire(version: MemoryVersion | None) -> dict[str, Any]:
+def _side_wire(version: MemoryVersion | None, state: str) -> dict[str, Any]:
     return {
         "memory_version_id": None if version is None else version.wire_id,
         "memory_id": None if version is None else version.memory_wire_id,
-        "state": side_state(version),
+        "state": state,
         "path": None if version is None else version.path,
         "content_size_bytes": None if version is None else version.content_size_bytes,
         "content_sha256": None if version is None else version.content_sha256,
@@ -137,6 +137,7 @@ def snapshot_wire(version: MemoryVersion, view: str) -> dict[str, Any]:
 class ChangesQuery(StrictSerializer):
     after = Integer(required=False, min_value=0, max_value=SEQUENCE_MAX)
     limit = Integer(required=False, min_value=1, max_value=LIST_LIMIT_MAX)
+    from_now = Flag(required=False)
 
 
 class ChangeShape(VersionShape):

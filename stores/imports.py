@@ -18,7 +18,8 @@ from memoryhub.models import ApiKey
 from memoryhub.progress import Progress
 from memoryhub.snapshots import allow_seconds
 from stores import search
-from stores.archive_reader import Archive, History, LiveMemory
+from stores.archive_heads import History, LiveMemory
+from stores.archive_reader import Archive
 from stores.archives import VERSIONS_NAME, ArchivedVersion, archive_refused
 from stores.memory_stores import require_store_room
 from stores.models import Memory, MemoryStore, MemoryVersion
@@ -202,6 +203,7 @@ def _insert_store(
         updated_at=archived.updated_at,
         archived_at=archived.archived_at,
         frozen_at=archived.frozen_at,
+        history_from=archived.history_from,
     )
     store.save(force_insert=True)
     begin_totals(store)
@@ -243,6 +245,7 @@ def _version_rows(
             redacted_at=version.redacted_at,
             redacted_by_type=version.redacted_by_type,
             redacted_by_id=version.redacted_by_id,
+            follows_removed=version.follows_removed,
         )
         for version in batch
     ]
@@ -252,6 +255,7 @@ def _insert_memories(archive: Archive, history: History, store: MemoryStore, id_
     for head in archive.heads:
         live = history.live[head.memory_id]
         memory = _memory_row(live, store, id_map)
+        memory.created_at = head.created_at or live.begun_at
         memory.frozen_at = head.frozen_at
         memory.save(force_insert=True)
         search.index_memory(memory, store, archive.content(memory.content_sha256))
@@ -271,7 +275,6 @@ def _memory_row(live: LiveMemory, store: MemoryStore, id_map: IdMap) -> Memory:
         path_key=head.path.encode(),
         content_size_bytes=head.content_size_bytes,
         content_sha256=head.content_sha256,
-        created_at=live.created_at,
         updated_at=head.created_at,
     )
 

@@ -30,10 +30,16 @@ SELECT id FROM stores_memoryversion
 """
 _ORDER = """
 SELECT id FROM (
-    SELECT id, operation, lag(operation) OVER (PARTITION BY store_id, memory_id ORDER BY number) AS before
+    SELECT id, operation, follows_removed,
+           lag(operation) OVER (PARTITION BY store_id, memory_id ORDER BY number) AS before
       FROM stores_memoryversion) AS versions
- WHERE operation NOT IN ('created', 'modified', 'deleted')
-    OR (before IS NULL) <> (operation = 'created') OR before = 'deleted'
+ WHERE operation NOT IN ('created', 'modified', 'deleted') OR before = 'deleted'
+    OR (before IS NULL AND NOT follows_removed) <> (operation = 'created')
+"""
+# What was removed when it was old: the next version says so, and the store says from when on nothing is missing.
+_REMOVED = """
+SELECT v.id FROM stores_memoryversion v JOIN stores_memorystore s ON s.id = v.store_id
+ WHERE v.follows_removed AND (s.history_from IS NULL OR v.created_at > s.history_from)
 """
 _NEWEST = """
 SELECT DISTINCT ON (store_id, memory_id) store_id, memory_id, operation
@@ -43,11 +49,13 @@ _HEAD = """
 SELECT m.id FROM stores_memory m
   LEFT JOIN LATERAL (SELECT * FROM stores_memoryversion v WHERE v.store_id = m.store_id AND v.memory_id = m.id
                       ORDER BY number DESC LIMIT 1) AS newest ON true
-  LEFT JOIN LATERAL (SELECT created_at FROM stores_memoryversion v WHERE v.store_id = m.store_id AND v.memory_id = m.id
+  LEFT JOIN LATERAL (SELECT created_at, follows_removed FROM stores_memoryversion v WHERE v.store_id = m.store_id AND v.memory_id = m.id
                       ORDER BY number LIMIT 1) AS oldest ON true
  WHERE newest.id IS DISTINCT FROM m.head_id OR newest.operation = 'deleted' OR newest.redacted_at IS NOT NULL
-    OR (newest.path, newest.content_size_bytes, newest.content_sha256, newest.created_at, oldest.created_at)
-       IS DISTINCT FROM (m.path, m.content_size_bytes, m.content_sha256, m.updated_at, m.created_at)
+    OR (newest.path, newest.content_size_bytes, newest.content_sha256, newest.created_at)
+       IS DISTINCT FROM (m.path, m.content_size_bytes, m.content_sha256, m.updated_at)
+    OR CASE WHEN oldest.follows_removed THEN m.created_at > oldest.created_at
+            ELSE m.created_at IS DISTINCT FROM oldest.created_at END
 """
 _MISSING_HEAD = f"""
 SELECT newest.memory_id FROM ({_NEWEST}) AS newest
@@ -143,6 +151,11 @@ INVARIANTS: tuple[Invariant, ...] = (
         "version_order",
         "A memory's versions are one created, then modified ones, then at most one deleted.",
         rows_of(VERSION, _ORDER),
+    ),
+    Invariant(
+        "version_removed",
+        "Before a store's history is whole, and only there, versions were removed.",
+        rows_of(VERSION, _REMOVED),
     ),
     Invariant("version_tenancy", "A version has its store's project.", rows_of(VERSION, _VERSION_TENANCY)),
     Invariant(

@@ -25,8 +25,8 @@ from memoryhub.errors import (
     PermissionRefused,
     RequestTooLarge,
 )
+from memoryhub.kept_queries import KeptSelect, insert_row, update_row
 from memoryhub.pagination import ListRequest, Page, cut_page
-from memoryhub.rows import find_row
 from stores import document_policy, search
 from stores.document_policy import Card
 from stores.limits import MEMORIES_PER_STORE_MAX, MEMORY_CONTENT_BYTES_MAX
@@ -91,10 +91,17 @@ def add_memory(
 def get_memory(store_id: str, memory_id: str, *, with_content: bool, actor: Actor) -> Memory:
     """The memory; its `head` holds the content when asked for. Raises: NotFound."""
     store = get_store(store_id, actor=actor)
-    memory = find_row(memories_of(store, with_content).filter(id=_key(memory_id)))
+    memory = _with_id[with_content].row(store_id=store.id, id=_key(memory_id))
     if memory is None:
         raise NotFound("memory")
     return memory
+
+
+_with_id = {
+    False: KeptSelect(lambda **key: Memory.objects.filter(**key)),
+    True: KeptSelect(lambda **key: Memory.objects.filter(**key).select_related("head")),
+}
+_locked = KeptSelect(lambda **key: Memory.objects.select_for_update().filter(**key))
 
 
 def memories_of(store: MemoryStore, with_content: bool) -> QuerySet[Memory]:
@@ -111,7 +118,7 @@ def _key(memory_id: str) -> UUID:
 
 def lock_memory(store: MemoryStore, memory_id: str) -> Memory:
     """A step: the memory, held alone to the end of the transaction. Raises: NotFound."""
-    memory = find_row(Memory.objects.select_for_update().filter(store_id=store.id, id=_key(memory_id)))
+    memory = _locked.row(store_id=store.id, id=_key(memory_id))
     if memory is None:
         raise NotFound("memory")
     return memory
@@ -219,7 +226,7 @@ def delete_memory(
 ) -> str:
     """Append a `deleted` version and remove the head; the memory's id.
 
-    Raises: NotFound, InvalidRequest, PermissionRefused, MemoryPreconditionFailed.
+    Raises: NotFound, InvalidRequest, PermissionRefused, LeaseLost, MemoryPreconditionFailed.
     """
     store = share_store(store_id, actor)
     require_writable(store, actor)
@@ -236,9 +243,9 @@ def remove_memory(
     """The step of `delete_memory`: both rows are locked and writable. The version that records the deletion."""
     if expected_sha256 is not None and expected_sha256 != memory.content_sha256:
         raise MemoryPreconditionFailed
+    document_policy.require_deleter(store, actor)
     deletion = append_version(memory, operation="deleted", content=None, card=None, actor=actor)
-    # its search row goes with it
-    Memory.objects.filter(id=memory.id).delete()
+    Memory.objects.filter(id=memory.id).delete()  # its search row goes with it
     record_change(AuditAction.MEMORY_DELETED, memory, store, actor)
     if document_policy.is_document_store(store):
         UsedPath.objects.create(project_id=store.project_id, store=store, path_key=memory.path_key)
@@ -264,8 +271,9 @@ def append_version(
         title=card.title if card else None,
         summary=card.summary if card else None,
         agent_writes=card.agent_writes if card else None,
+        work_id=actor.work_id,
     )
-    version.save(force_insert=True)
+    insert_row(version)
     if operation != "deleted":
         _move_head(memory, version, is_new=operation == "created")
     return version
@@ -278,10 +286,9 @@ def _move_head(memory: Memory, version: MemoryVersion, *, is_new: bool) -> None:
     memory.updated_at = version.created_at
     if is_new:
         memory.created_at = version.created_at
-        memory.save(force_insert=True)
+        insert_row(memory)
         return
-    moved = ["head", "path", "path_key", "content_size_bytes", "content_sha256", "updated_at"]
-    memory.save(update_fields=moved)
+    update_row(memory, "head", "path", "path_key", "content_size_bytes", "content_sha256", "updated_at")
 
 
 def record_change(action: AuditAction, memory: Memory, store: MemoryStore, actor: Actor) -> None:
@@ -296,10 +303,7 @@ def record_change(action: AuditAction, memory: Memory, store: MemoryStore, actor
 
 
 def require_free_path(store: MemoryStore, path_key: bytes, *, moving: Memory | None = None) -> None:
-    """A step: no other live memory is at the path, above it or below it; the store is locked.
-
-    Raises: MemoryPathConflict with the first in path order.
-    """
+    """A step: nothing is at the path, above or below it; the store is locked. Raises: MemoryPathConflict with the first."""
     below = subtree_range(path_key)
     taken = Memory.objects.filter(store_id=store.id).filter(
         Q(path_key__in=[*parent_keys(path_key), path_key]) | Q(path_key__gte=below[0], path_key__lt=below[1])

@@ -23,7 +23,9 @@ from memoryhub import audit, ids, job_files, tenancy
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
-from memoryhub.errors import Conflict, InvalidRequest, NotFound, PermissionRefused
+from memoryhub.errors import Conflict, InvalidRequest, LeaseLost, NotFound, PermissionRefused
+from memoryhub.kept_queries import KeptSelect
+from memoryhub.leases import hold_lease
 from memoryhub.models import Environment
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
@@ -38,12 +40,12 @@ HOLDERS_SHOWN_MAX = 10  # contract: 4.6 session_ids
 # By name and not as *, which a plan that is kept would refuse once a column is added.
 _COLUMNS = ", ".join(str(field.column) for field in MemoryStore._meta.concrete_fields)
 
+_with_id = KeptSelect(lambda **values: MemoryStore.objects.filter(**values))
+
 
 def visible_stores(actor: Actor) -> QuerySet[MemoryStore]:
     """The stores that exist for an actor. Every query of this room begins here."""
-    stores = MemoryStore.objects.filter(project_id=actor.project_id)
-    if actor.environment_id is not None:
-        stores = stores.filter(environment_id=actor.environment_id)
+    stores = MemoryStore.objects.filter(**actor.owners)
     if actor.stores is not None:
         stores = stores.filter(id__in=list(actor.stores))
     return stores
@@ -69,18 +71,25 @@ def name_stores(project_id: UUID, store_ids: list[UUID]) -> dict[UUID, str]:
 
 def get_store(store_id: str, *, actor: Actor) -> MemoryStore:
     """Raises: NotFound."""
-    return _get(visible_stores(actor), store_id)
+    if actor.stores is not None:
+        return _get(visible_stores(actor), store_id)
+    store = _with_id.row(id=_key(store_id), **actor.owners)
+    if store is None:
+        raise NotFound("memory store")
+    return store
 
 
 def lock_store(store_id: str, actor: Actor) -> MemoryStore:
-    """A step: the store, held alone to the end of the transaction. Raises: NotFound."""
+    """A step: the store, held alone to the end of the transaction, after the lease of who works. Raises: NotFound, LeaseLost."""
+    _hold_lease(store_id, actor)
     gate = Func(Value(gate_of(_key(store_id))), function="pg_advisory_xact_lock", output_field=TextField())
     find_row(visible_stores(actor).filter(id=_key(store_id)).values_list(gate))
     return _get(visible_stores(actor).select_for_update(of=("self",)), store_id)
 
 
 def share_store(store_id: str, actor: Actor) -> MemoryStore:
-    """A step: the store, kept from changing to the end of the transaction, shared with others. Raises: NotFound."""
+    """A step: the store, kept from changing to the end of the transaction, shared with others. Raises: NotFound, LeaseLost."""
+    _hold_lease(store_id, actor)
     key = _key(store_id)
     # FOR SHARE has no word in Django's query language.
     conditions = ["id = %s", "project_id = %s"]
@@ -100,6 +109,16 @@ def share_store(store_id: str, actor: Actor) -> MemoryStore:
     raise NotFound("memory store")
 
 
+def _hold_lease(store_id: str, actor: Actor) -> None:
+    try:
+        hold_lease(actor)
+    except LeaseLost:
+        get_store(
+            store_id, actor=actor
+        )  # one that it does not attach does not exist for it, with a lease or without
+        raise
+
+
 def share_stores(keys: Sequence[UUID]) -> dict[UUID, MemoryStore]:
     """A step: the stores of these keys, all found through the actor before, each held as `share_store` holds one."""
     with connection.cursor() as cursor:
@@ -107,6 +126,16 @@ def share_stores(keys: Sequence[UUID]) -> dict[UUID, MemoryStore]:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(gate) FROM unnest(%s::bigint[]) AS gate", [gates])
     query = f"SELECT {_COLUMNS} FROM stores_memorystore WHERE id = ANY(%s) ORDER BY id FOR SHARE"  # noqa: S608
     return {store.id: store for store in MemoryStore.objects.raw(query, [list(keys)])}
+
+
+def hold_stores(environment_id: UUID) -> None:
+    """A step: every store of the environment, once whoever changes one is done."""
+    list(
+        MemoryStore.objects.select_for_update()
+        .filter(environment_id=environment_id)
+        .order_by("id")
+        .only("id")
+    )
 
 
 def gate_of(key: UUID) -> int:

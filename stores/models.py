@@ -17,7 +17,8 @@ from memoryhub.models import Environment, Project, Session
 class MemoryStore(models.Model):
     """`resource_id`: the store holds the documents of that resource, so its memories keep to the policy of documents.
 
-    `content_bytes_max` is that resource's current limit; both are null for a store of its own.
+    `content_bytes_max` is that resource's current limit; both are null for a store of its own. `history_from`: the
+    history before it is not whole, since old versions were removed; null: nothing was.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -34,6 +35,7 @@ class MemoryStore(models.Model):
     frozen_at = models.DateTimeField(null=True)
     resource_id = models.CharField(max_length=128, null=True)
     content_bytes_max = models.IntegerField(null=True)
+    history_from = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -71,10 +73,37 @@ class StoreTotals(models.Model):
         ]
 
 
+class StoreRetention(models.Model):
+    """How long the versions of a store are kept; no row: for ever.
+
+    `versions_min`: of each memory its newest ones stay, however old. `ran_at`: when all that was to go last was gone.
+    """
+
+    store = models.OneToOneField(
+        MemoryStore, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="retention"
+    )
+    project_id = models.UUIDField()
+    days = models.IntegerField()
+    versions_min = models.IntegerField()
+    set_at = models.DateTimeField(db_default=ClockTimestamp())
+    set_by_type = models.CharField(max_length=24)
+    set_by_id = models.CharField(max_length=64)
+    ran_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(days__gte=1, versions_min__gte=1), name="storeretention_bounds"
+            )
+        ]
+        indexes = [models.Index(fields=["ran_at", "store"], name="storeretention_ran")]
+
+
 class MemoryVersion(models.Model):
     """One accepted change. `number` orders the versions of a store.
 
-    `title`, `summary` and `agent_writes` are those of a document; null in a store of its own.
+    `title`, `summary` and `agent_writes` are those of a document; null in a store of its own. `work_id`: of the work item
+    whose token wrote it. `follows_removed`: the version before it of the same memory was removed when it was old.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -100,6 +129,8 @@ class MemoryVersion(models.Model):
     title = models.TextField(null=True)
     summary = models.TextField(null=True)
     agent_writes = models.BooleanField(null=True)
+    work_id = models.UUIDField(null=True)
+    follows_removed = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "id"], name="memoryversion_project_id")]
@@ -150,6 +181,8 @@ class Memory(models.Model):
             models.UniqueConstraint(fields=["store", "path_key"], name="memory_store_path"),
             models.UniqueConstraint(fields=["project", "id"], name="memory_project_id"),
         ]
+        # The database asks by it whether a version that is removed is the head of a memory.
+        indexes = [models.Index(fields=["project", "head"], name="memory_head")]
 
     @property
     def wire_id(self) -> str:
@@ -214,3 +247,75 @@ class Attachment(models.Model):
             models.UniqueConstraint(fields=["session", "store"], name="attachment_session_store"),
             models.UniqueConstraint(fields=["session", "mount_path"], name="attachment_session_path"),
         ]
+
+
+class Work(models.Model):
+    """A session that waits for a worker, or has one. A worker holds it by a lease, which each heartbeat extends.
+
+    `claimed_at`: when a worker took it; until that acknowledges it the state stays queued. `token_id`: of the one token that
+    may work for it now. `lease_expires_at` null: nobody has acknowledged it, or it stopped.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    environment = models.ForeignKey(
+        Environment, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    session = models.ForeignKey(Session, models.DO_NOTHING, db_constraint=False, related_name="work")
+    state = models.CharField(max_length=16, default="queued")
+    metadata = models.JSONField(default=dict)
+    worker = models.CharField(max_length=256, blank=True)
+    claims_count = models.IntegerField(default=0)
+    token_id = models.UUIDField(null=True)
+    ttl_seconds = models.IntegerField()
+    created_at = models.DateTimeField(db_default=ClockTimestamp())
+    claimed_at = models.DateTimeField(null=True)
+    acknowledged_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    latest_heartbeat_at = models.DateTimeField(null=True)
+    lease_expires_at = models.DateTimeField(null=True)
+    stop_requested_at = models.DateTimeField(null=True)
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id"], name="work_project_id"),
+            models.UniqueConstraint(
+                fields=["session"], name="work_live", condition=~models.Q(state="stopped")
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="queued", lease_expires_at=None, stopped_at=None)
+                | models.Q(
+                    state__in=("starting", "active", "stopping"),
+                    token_id__isnull=False,
+                    lease_expires_at__isnull=False,
+                    stopped_at=None,
+                )
+                | models.Q(state="stopped", token_id=None, lease_expires_at=None, stopped_at__isnull=False),
+                name="work_state",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["environment", "-id"], name="work_environment"),
+            models.Index(
+                fields=["environment", "id"], name="work_waiting", condition=~models.Q(state="stopped")
+            ),
+        ]
+
+    @property
+    def wire_id(self) -> str:
+        return ids.to_wire(ids.WORK, self.id)
+
+
+class WorkPoller(models.Model):
+    """A worker that asks an environment for work, by the name that it gives itself, and when it last did."""
+
+    pk = models.CompositePrimaryKey("environment_id", "worker")
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+    environment_id = models.UUIDField()
+    worker = models.CharField(max_length=256)
+    polled_at = models.DateTimeField(db_default=ClockTimestamp())

@@ -85,10 +85,14 @@ class RedactionCountsShape(serializers.Serializer[Any]):
 
 
 class RecordElsewhereShape(serializers.Serializer[Any]):
-    type = serializers.ChoiceField(choices=["external_record", "external_item"])
+    """Of an endpoint, in a partition; or remembered for an agent, in a scope."""
+
+    type = serializers.ChoiceField(choices=["external_record", "external_item", "memory_record"])
     id = serializers.CharField()
-    endpoint_id = serializers.CharField()
-    partition_id = serializers.CharField()
+    endpoint_id = serializers.CharField(required=False)
+    partition_id = serializers.CharField(required=False)
+    agent = serializers.CharField(required=False)
+    scope = serializers.CharField(required=False)
 
 
 class RemotePartitionShape(serializers.Serializer[Any]):

@@ -208,6 +208,13 @@ class VersionShape(serializers.Serializer[Any]):
     redacted_by = serializers.DictField(child=serializers.CharField(), allow_null=True)
 
 
+def _author_wire(version: MemoryVersion) -> dict[str, str] | None:
+    author = actor_wire(version.created_by_type, version.created_by_id)
+    if author is None or version.work_id is None:
+        return author
+    return author | {"work_id": ids.to_wire(ids.WORK, version.work_id)}
+
+
 def version_wire(version: MemoryVersion, view: str) -> dict[str, Any]:
     return {
         "id": version.wire_id,
@@ -220,7 +227,7 @@ def version_wire(version: MemoryVersion, view: str) -> dict[str, Any]:
         "content_size_bytes": version.content_size_bytes,
         "content_sha256": version.content_sha256,
         "created_at": to_wire(version.created_at),
-        "created_by": actor_wire(version.created_by_type, version.created_by_id),
+        "created_by": _author_wire(version),
         "redacted_at": optional_to_wire(version.redacted_at),
         "redacted_by": actor_wire(version.redacted_by_type, version.redacted_by_id),
     }

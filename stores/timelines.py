@@ -17,7 +17,7 @@ from stores.models import Memory, MemoryVersion
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`growth_bytes` None: a redacted side has no size left. `is_move`: the path is another than before."""
+    """`growth_bytes` None: a side that is redacted or removed has no size left. `is_move`: the path is another than before."""
 
     version: MemoryVersion
     growth_bytes: int | None
@@ -79,6 +79,8 @@ def has_memory(store_id: str, memory_id: str, *, actor: Actor) -> bool:
 
 
 def _step(after: MemoryVersion, before: MemoryVersion | None) -> Step:
+    if after.follows_removed:
+        return Step(after, None, is_move=False)
     path_before = after.path if before is None else before.path
     is_move = None not in (after.path, path_before) and after.path != path_before
     return Step(after, _growth(before, after), is_move=is_move)

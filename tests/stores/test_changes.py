@@ -250,3 +250,19 @@ def test_followers_of_a_busy_store_see_every_version_that_lasted(live: LiveHub, 
         for memory in live.caller(live_tenant.key)("GET", shelf.memories_url).body["data"]
     }
     assert heads == [current, current]
+
+
+def test_from_now_shows_nothing_and_where_the_feed_stands(call: Caller, shelf: Shelf) -> None:
+    assert changes(call, shelf, from_now="true")["last_sequence"] == 0
+    shelf.put("/one", "1")
+    stands = changes(call, shelf, from_now="true")
+    assert stands == {
+        "data": [],
+        "has_more": False,
+        "next_page": None,
+        "last_sequence": shelf.versions()[0].number,
+    }
+    two = shelf.put("/two", "2")
+    body = changes(call, shelf, after=stands["last_sequence"])
+    assert [entry["memory_id"] for entry in body["data"]] == [two.wire_id]
+    assert call("GET", shelf.url("changes"), query={"from_now": "x"}).status == 400

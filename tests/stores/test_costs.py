@@ -19,7 +19,7 @@ from tests.world import Caller, Tenant
 SMALL, LARGE = 10, MEMORIES_PER_STORE_MAX - 10
 QUERIES_MAX = 30  # of one request
 CONTENT = "Every memory holds these words."
-ROOM = ("files.", "memories.", "memory_stores.", "memory_versions.", "redactions.")
+ROOM = ("files.", "memories.", "memory_stores.", "memory_versions.", "redactions.", "retention.")
 # It reads an archive, whose rows it writes in batches.
 NOT_WALKED = {"memory_stores.import", "redactions.list"}  # the list is a page of the console
 
@@ -89,6 +89,10 @@ def requests_of(shelf: Shelf, memories: list[Memory]) -> list[Request]:
         Request("memories.unfreeze", "POST", f"{shelf.memory_url(first)}/unfreeze"),
         Request("files.delete", "DELETE", shelf.url("files") + third.path),
         Request("memories.delete", "DELETE", shelf.memory_url(fourth)),
+        Request("retention.set", "PUT", shelf.url("retention"), {"days": 1}),
+        Request("retention.get", "GET", shelf.url("retention")),
+        Request("retention.plan", "POST", shelf.url("retention/plan"), {}),
+        Request("retention.run", "POST", shelf.url("retention/run")),
         Request("memory_stores.freeze", "POST", shelf.url("freeze")),
         Request("memory_stores.unfreeze", "POST", shelf.url("unfreeze")),
         Request("memory_stores.archive", "POST", shelf.url("archive")),

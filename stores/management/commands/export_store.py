@@ -1,13 +1,11 @@
 """`./hub export_store STORE_ID FILE`: writes the archive of a store, of any size; `-` is standard output."""
 
-import sys
-from contextlib import AbstractContextManager, nullcontext
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memoryhub import ids
-from memoryhub.commands import one_sentence, operator_actor
+from memoryhub.commands import one_sentence, open_new, operator_actor
 from stores.exports import export_store
 from stores.models import MemoryStore
 
@@ -36,13 +34,3 @@ def find_store(store_id: str) -> MemoryStore:
     if store is None:
         raise CommandError(f"There is no memory store {store_id}.")
     return store
-
-
-def open_new(name: str) -> AbstractContextManager[IO[bytes]]:
-    """Raises: CommandError for a file that is there already or cannot be made."""
-    if name == "-":
-        return nullcontext(sys.stdout.buffer)
-    try:
-        return open(name, "xb")
-    except OSError as error:
-        raise CommandError(f"{name} cannot be written: {error.strerror}.") from error

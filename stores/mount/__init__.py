@@ -1,0 +1,1 @@
+"""The worker's side of memory stores: keeps folders equal to stores over HTTP. Imports nothing of Django."""
