@@ -12,8 +12,10 @@ from uuid import UUID
 from django.conf import settings
 
 from memoryhub.actors import Actor
-from memoryhub.errors import InvalidRequest
+from memoryhub.errors import InvalidRequest, Unavailable
+from memoryhub.kept_queries import KeptSelect
 from memoryhub.models import Project, Session
+from memoryhub.rows import find_row
 from providers import namespaces
 from providers.declarations import Manifest
 from providers.limits import BINDINGS_MAX, RESOURCE_ID_LENGTH_MAX
@@ -21,14 +23,14 @@ from providers.models import Binding, Resource
 from providers.offers import find_collision
 from stores.models import Memory
 
-SCOPES = {"document": ("document", "collection"), "http": ("namespace",)}
+SCOPES = {"document": ("document", "collection"), "http": ("namespace",), "records": ("records",)}
 _TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 _KEYS = frozenset({"scope", "id", "access"})
 
 
 @dataclass(frozen=True, slots=True)
 class WantedBinding:
-    """`target_id` empty: of a collection."""
+    """`target_id` empty: of a collection, or of records, whose scope the principal of each request gives."""
 
     resource_id: str
     scope: str
@@ -61,8 +63,8 @@ def _parse_binding(resource_id: str, given: Any) -> WantedBinding:
     if unknown:
         raise refused(resource_id, f"{unknown[0][:RESOURCE_ID_LENGTH_MAX]} is not known here.")
     scope, target_id, access = given.get("scope"), given.get("id"), given.get("access", "read")
-    if scope not in ("document", "collection", "namespace"):
-        raise refused(resource_id, "scope must be document, collection or namespace.")
+    if scope not in ("document", "collection", "namespace", "records"):
+        raise refused(resource_id, "scope must be document, collection, namespace or records.")
     if access not in ("read", "read-write"):
         raise refused(resource_id, "access must be read or read-write.")
     if scope == "collection":
@@ -70,6 +72,10 @@ def _parse_binding(resource_id: str, given: Any) -> WantedBinding:
             raise refused(resource_id, "A collection has no id.")
         if access != "read":
             raise refused(resource_id, "A collection can only be read.")
+        return WantedBinding(resource_id, scope, "", access)
+    if scope == "records":
+        if "id" in given:
+            raise refused(resource_id, "Records have no id: whose they are is said by the principal.")
         return WantedBinding(resource_id, scope, "", access)
     if not isinstance(target_id, str) or not _TARGET_ID.fullmatch(target_id):
         raise refused(resource_id, f"id must be that of a {scope}: 1 to 128 letters, digits, _ and -.")
@@ -139,6 +145,11 @@ def _require_documents(wanted: Sequence[WantedBinding], resources: Mapping[str, 
 
 def _binding(session: Session, wanted: WantedBinding, resource: Resource, actor: Actor) -> Binding:
     namespace = None
+    if wanted.scope == "records" and settings.PARTITION_KEY is None:
+        raise Unavailable(
+            "memory: This hub has no key for partitions, so it keeps no records: set MEMORYHUB_PARTITION_KEY.",
+            error_code="records_unavailable",
+        )
     if wanted.scope == "namespace":
         _require_http_memory(actor)
         namespace = namespaces.open_namespace(resource, wanted.target_id)
@@ -172,7 +183,24 @@ def _require_http_memory(actor: Actor) -> None:
         )
 
 
+_of_session = KeptSelect(
+    lambda session_id: Binding.objects.filter(session_id=session_id).select_related(
+        "resource__store", "namespace"
+    )
+)
+
+
 def list_bindings(session: Session) -> list[Binding]:
     """By resource id, with what they reach."""
-    bindings = Binding.objects.filter(session_id=session.id).select_related("resource__store", "namespace")
+    bindings = _of_session.rows(session_id=session.id)
     return sorted(bindings, key=lambda binding: binding.resource.resource_id)
+
+
+def find_live_binding(session: Session, resource_id: str) -> Binding | None:
+    """The binding as it is now, of a session that is live; None when it is revoked or the session has ended."""
+    if session.ended_at is not None:
+        return None
+    live = Binding.objects.filter(session_id=session.id, revoked_at=None).select_related(
+        "resource__store", "namespace"
+    )
+    return find_row(live.filter(resource__resource_id=resource_id))

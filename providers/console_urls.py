@@ -11,6 +11,10 @@ from providers import (
     documents_console,
     endpoints_console,
     partitions_console,
+    record_effects_console,
+    record_imports_console,
+    record_writes_console,
+    records_console,
     resources_console,
     secrets_console,
     sessions_console,
@@ -24,6 +28,8 @@ _ENDPOINT = "endpoints/<str:endpoint_id>"
 _CREDENTIAL = f"{_ENDPOINT}/credentials/<str:credential_id>"
 _PARTITION = f"{_ENDPOINT}/partitions/<str:partition_id>"
 _RECORD = f"{_PARTITION}/records/<str:record_id>"
+_SCOPE = "records/scopes/<str:scope_id>"
+_MEMORY_RECORD = f"{_SCOPE}/records/<str:memory_record_id>"
 
 urlpatterns = [
     path("resources", resources_console.resources, name="resources"),
@@ -66,7 +72,11 @@ urlpatterns = [
         sessions_console.revoke_binding,
         name="revoke-binding",
     ),
+    path(f"{_SESSION}/work/<str:work_id>/stop", sessions_console.stop_work, name="stop-work"),
     path(f"{_SESSION}/calls", calls_console.session_calls, name="session-calls"),
+    path("writes", record_writes_console.writes, name="record-writes"),
+    path("writes/reject", record_writes_console.reject_writes, name="reject-record-writes"),
+    path("writes/<str:write_id>/approve", record_writes_console.approve_write, name="approve-record-write"),
     path("endpoints", endpoints_console.endpoints, name="endpoints"),
     path("endpoints/new", endpoints_console.create_endpoint, name="create-endpoint"),
     path(_ENDPOINT, endpoints_console.endpoint, name="endpoint"),
@@ -85,5 +95,21 @@ urlpatterns = [
     path(f"{_PARTITION}/delete", partitions_console.delete_partition, name="delete-partition"),
     path(_RECORD, partitions_console.record, name="record"),
     path(f"{_RECORD}/delete", partitions_console.delete_record, name="delete-record"),
+    path("records", records_console.records, name="records"),
+    path("records/import", record_imports_console.import_records, name="import-records"),
+    path(_SCOPE, records_console.record_scope, name="record-scope"),
+    path(f"{_SCOPE}/search", records_console.search_records, name="search-records"),
+    path(_MEMORY_RECORD, records_console.memory_record, name="memory-record"),
+    path(f"{_MEMORY_RECORD}/correct", records_console.correct_record, name="correct-record"),
+    path(f"{_MEMORY_RECORD}/forget", records_console.forget_record, name="forget-record"),
+    path("records/effects", record_effects_console.effects, name="effects"),
+    path("records/effects/<str:effect_id>", record_effects_console.effect, name="effect"),
+    path(
+        "records/effects/<str:effect_id>/resolve",
+        record_effects_console.resolve_effect,
+        name="resolve-effect",
+    ),
+    path("records/violations", record_effects_console.dropped, name="violations"),
+    path("records/violations/<str:violation_id>", record_effects_console.violation, name="violation"),
     path("stores/<str:store_id>/sessions", sessions_console.store_sessions, name="store-sessions"),
 ]

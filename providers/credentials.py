@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from memoryhub import secrets
 from memoryhub.encryption import CannotOpen
-from providers import deployments
 from providers.connections import Connection, HeaderValue
-from providers.declarations import Manifest
 from providers.http_calls import http_provider
-from providers.models import Deployment, HttpOperation, PinnedDeployment
+from providers.models import Deployment, HttpOperation
+from providers.pins import Pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +19,6 @@ class SentHeaders:
 
     headers: dict[str, str] = field(repr=False)
     secrets: frozenset[str] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """What the session keeps for life."""
-
-    deployment: Deployment
-    manifest: Manifest
-
-
-def find_pinned(operation: HttpOperation) -> Pinned:
-    pinned = PinnedDeployment.objects.select_related("deployment").get(session_id=operation.session_id)
-    return Pinned(pinned.deployment, deployments.manifest_of(pinned.deployment))
 
 
 def find_headers(operation: HttpOperation, pinned: Pinned) -> SentHeaders | None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoryhub.digests import canonical_json, sha256_hex
-from providers.connections import Connection, HeaderValue, find_path_problem, read_connection
+from memoryhub.origins import find_path_problem
+from providers.connections import Connection, HeaderValue, read_connection
 from providers.findings import Findings, Place
 from providers.limits import (
     CONNECTIONS_MAX,
@@ -25,6 +26,8 @@ from providers.limits import (
 from providers.schemas import read_schema
 
 PATH_DEFAULT = "/memory"
+WRITE_POLICIES = ("deny", "ask", "allow_principal", "allow")  # from the strictest
+WRITE_POLICY_DEFAULT = "ask"
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _TOOL_NAME = re.compile(r"[a-z0-9_]{1,32}", re.ASCII)
 _ORDINARY_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}", re.ASCII)
@@ -81,7 +84,19 @@ class HttpProvider:
         }
 
 
-type Provider = DocumentProvider | HttpProvider
+@dataclass(frozen=True, slots=True)
+class RecordsProvider:
+    """`memory_write`: what becomes of a model's writes, one of WRITE_POLICIES."""
+
+    memory_write: str
+
+    kind = "records"
+
+    def to_manifest(self) -> dict[str, Any]:
+        return {"kind": "records", "memoryWrite": self.memory_write}
+
+
+type Provider = DocumentProvider | HttpProvider | RecordsProvider
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +192,12 @@ def _read_resources(
             findings.add(
                 place / index, f"The resource {resource.id} is declared twice, with another provider."
             )
+    of_records = [one.id for one in resources.values() if isinstance(one.provider, RecordsProvider)]
+    if len(of_records) > 1:
+        findings.add(
+            place,
+            "A deployment declares one resource of the kind records at most: an agent has one memory of each principal.",
+        )
     return resources
 
 
@@ -200,10 +221,20 @@ def _read_provider(
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "http":
         return _read_http(value, place, connections, findings)
+    if kind == "records":
+        return _read_records(value, place, findings)
     if isinstance(value, dict) and kind != "document":
-        findings.add(place / "kind", "It must be document or http.")
+        findings.add(place / "kind", "It must be document, http or records.")
     given = findings.read_object(value, place, keys=frozenset({"kind", "maxBytes"}))
     return DocumentProvider(_read_bytes_max(given, place, findings))
+
+
+def _read_records(value: Any, place: Place, findings: Findings) -> RecordsProvider:
+    given = findings.read_object(value, place, keys=frozenset({"kind", "memoryWrite"}))
+    policy = given.get("memoryWrite", WRITE_POLICY_DEFAULT)
+    if policy not in WRITE_POLICIES:
+        findings.add(place / "memoryWrite", f"It must be one of {', '.join(WRITE_POLICIES)}.")
+    return RecordsProvider(str(policy))
 
 
 def _read_bytes_max(given: Any, place: Place, findings: Findings) -> int:

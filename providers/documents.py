@@ -306,7 +306,9 @@ def _require_revision(memory: Memory, expected_revision: str) -> None:
 
 
 def find_documents(wanted: Sequence[tuple[MemoryStore, str]]) -> dict[tuple[UUID, str], Document]:
-    """The documents that exist among these (store, id), with their texts, in one query."""
+    """The documents that exist among these (store, id), with their texts, in one query, or in none for none."""
+    if not wanted:
+        return {}
     stores = {store.id: store for store, _ in wanted}
     held = Memory.objects.filter(
         store_id__in=stores, path_key__in={path_key_of(document_id) for _, document_id in wanted}

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from uuid import UUID
 
 import structlog
@@ -12,8 +12,9 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
+from memoryhub import event_loops
 from memoryhub.columns import ClockTimestamp
-from providers.egress import Outgoing, Reply, send
+from memoryhub.egress import Outgoing, Reply, send
 from providers.models import HttpOperation
 
 log = structlog.get_logger("memoryhub.flights")
@@ -43,7 +44,7 @@ class Flight:
     def send(self, outgoing: Outgoing, *, seconds: float) -> Reply:
         """Raises: EgressError, FlightCancelled."""
         try:
-            return asyncio.run(self._send(outgoing, seconds))
+            return event_loops.run(self._send(outgoing, seconds))
         except asyncio.CancelledError as error:
             raise FlightCancelled from error
         finally:
@@ -67,7 +68,8 @@ class Flight:
             self._ended.set()
             if self._attempt is not None:
                 loop, task = self._attempt
-                loop.call_soon_threadsafe(task.cancel)
+                with suppress(RuntimeError):  # its loop has ended with it
+                    loop.call_soon_threadsafe(task.cancel)
 
 
 @contextmanager
@@ -87,9 +89,11 @@ def flying(operation_id: UUID, claim: UUID) -> Iterator[Flight]:
 
 
 def _watch() -> None:
+    """It begins with a pause: what has just been claimed has just said that it lives, and most calls end before the first look."""
     global _watcher
-    beat_at = 0.0
+    beat_at = time.monotonic() + BEAT_SECONDS
     while True:
+        time.sleep(LOOK_SECONDS)
         with _lock:
             watched = list(_flights.values())
             if not watched:
@@ -101,7 +105,6 @@ def _watch() -> None:
             log.warning("look_failed", cause=type(error).__name__)
         finally:
             connection.close()
-        time.sleep(LOOK_SECONDS)
 
 
 @atomic

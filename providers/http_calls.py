@@ -6,11 +6,13 @@ its bytes, which name the deadline, are made then, once, and are the same in eve
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memoryhub import jobs
 from memoryhub.clock import to_wire_milliseconds
+from memoryhub.columns import ClockTimestamp
+from memoryhub.kept_queries import insert_row
 from memoryhub.models import Session
 from providers.declarations import HttpProvider, HttpTool, Manifest
 from providers.models import Binding, HttpOperation, ModelRequest, Projection, ToolCall
@@ -80,7 +82,7 @@ def _operation(
 
 
 def _add(operation: HttpOperation) -> HttpOperation:
-    operation.save(force_insert=True)
+    insert_row(operation)
     jobs.enqueue_or_run(RUN, operation.wire_id)
     return operation
 
@@ -129,3 +131,11 @@ def _tool_fields(operation: HttpOperation) -> dict[str, Any]:
         model_request_id=operation.model_request_id, resource_id=operation.resource_id
     )
     return fields if projection.cursor is None else fields | {"cursor": projection.cursor}
+
+
+def clear_expired(*, bodies_hours: int, operations_days: int) -> None:
+    """Bodies hold what people wrote, so they go first; then the operations with their attempts."""
+    done = HttpOperation.objects.filter(state=DONE)
+    now = ClockTimestamp()
+    done.exclude(body=None).filter(finished_at__lt=now - timedelta(hours=bodies_hours)).update(body=None)
+    done.filter(finished_at__lt=now - timedelta(days=operations_days)).delete()

@@ -3,34 +3,29 @@
 Source: contract of document and HTTP memory, section 11. An operation is a row of short transactions with the network between
 them: a claim before each attempt, which checks that it may still be made, and a conclusion after it, which counts only while
 the run still holds the row. What a dead run left is settled by the sweeper. Order of locks: session, operation.
+Times in rows are the database's, which every process reads alike; the budget of a run is counted by its monotonic clock.
 """
 
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import connection
 from django.db.models import Q
+from django.db.models.query import QuerySet
 from django.db.transaction import atomic
-from django.utils import timezone
 
 from memoryhub import erasure, jobs
 from memoryhub.columns import ClockTimestamp
+from memoryhub.egress import EgressError, Outgoing
+from memoryhub.kept_queries import KeptSelect, insert_row, together, update_row
 from memoryhub.models import Session
-from memoryhub.rows import find_row
 from providers import credentials, http_calls, settlements
-from providers.egress import (
-    AnswerTooLarge,
-    DeadlineReached,
-    EgressBlocked,
-    EgressError,
-    Outgoing,
-    Reply,
-    TransportFailed,
-)
 from providers.flights import Flight, FlightCancelled, flying
 from providers.http_calls import DONE, READY, SENDING, WAITING
 from providers.limits import (
@@ -41,34 +36,64 @@ from providers.limits import (
     SESSION_CALLS_MAX,
 )
 from providers.models import HttpAttempt, HttpOperation
-from providers.retries import Event, Kind, Verdict, decide, parse_retry_after
-from providers.wire_answers import WireAnswer, host_error, read_answer, redact, too_large, unanswered
+from providers.observations import Expected, Observed, observe, observe_error
+from providers.pins import Pinned, find_pinned
+from providers.retries import Event, Kind, Verdict, decide
+from providers.wire_answers import host_error, unanswered
 
 log = structlog.get_logger("memoryhub.http_operations")
 
-_BEGUN = (
-    "state",
-    "claim",
-    "attempt",
-    "beat_at",
-    "next_attempt_at",
-    "started_at",
-    "deadline_at",
-    "body",
-)
+_BEGUN = ["state", "claim", "attempt", "beat_at", "next_attempt_at", "started_at", "deadline_at", "body"]
 LOST_SECONDS = 3.0  # a run that said nothing for so long is taken for dead
 OVERDUE_SECONDS = 2.0  # contract: 11.3
 RING_AGAIN_SECONDS = 0.5
 
 
+def _locked_operation(*related: str, id: UUID) -> QuerySet[Any]:
+    alone = HttpOperation.objects.select_for_update(no_key=True, of=("self",)).filter(id=id)
+    return alone.select_related("model_request", "tool_call", *related).annotate(read_at=ClockTimestamp())
+
+
+_alone = KeptSelect(_locked_operation)
+_with_binding = KeptSelect(partial(_locked_operation, "binding__resource", "binding__namespace"))
+_session_of = KeptSelect(
+    lambda operation_id: Session.objects.select_for_update(no_key=True).filter(
+        id__in=HttpOperation.objects.filter(id=operation_id).values("session_id")
+    )
+)
+_in_the_air = KeptSelect(
+    lambda origin, session_id: HttpOperation.objects.filter(
+        Q(origin=origin) | Q(session_id=session_id), state__in=[SENDING, WAITING]
+    ).only("origin", "session_id")
+)
+_waiting_for_a_place = KeptSelect(
+    lambda session_id, origin: (
+        _ready()
+        .filter(session_id=session_id)[:SESSION_CALLS_MAX]
+        .union(_ready().filter(origin=origin).order_by("id")[:SESSION_CALLS_MAX])
+    )
+)
+
+
+def _ready() -> QuerySet[HttpOperation]:
+    return HttpOperation.objects.filter(state=READY).only("id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A row that is locked, and the database's time when it was."""
+
+    operation: HttpOperation
+    now: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One attempt that may be made now. `ends_at`: by the monotonic clock. `secrets`: what must be shown nowhere."""
+    """One attempt that may be made now. `ends_at`: by the monotonic clock."""
 
     operation: HttpOperation
     outgoing: Outgoing
-    secrets: frozenset[str]
-    recall_bytes_max: int | None
+    expected: Expected
     ends_at: float
     started_at: datetime
 
@@ -77,22 +102,13 @@ class _Attempt:
         return self.ends_at - time.monotonic()
 
 
-@dataclass(frozen=True, slots=True)
-class _Observed:
-    """What an attempt brought; `retry_after` in seconds."""
-
-    answer: WireAnswer
-    address: str | None = None
-    answer_bytes: int | None = None
-    retry_after: float | None = None
-
-
 def run_operation(operation_id: UUID) -> None:
     """Every attempt and pause of one operation. Again, or beside another run: nothing is sent twice."""
     claim = uuid.uuid4()
     attempt = _claim(operation_id, claim, None)
     if attempt is None:
         return
+    session_id, origin = attempt.operation.session_id, attempt.operation.origin
     with flying(operation_id, claim) as flight:
         while attempt is not None:
             delay = _conclude(attempt, _send(attempt, flight))
@@ -100,77 +116,91 @@ def run_operation(operation_id: UUID) -> None:
                 break
             flight.pause(delay)
             attempt = _claim(operation_id, claim, attempt.ends_at)
-    ring_waiting(operation_id)
+    _ring_waiting(session_id, origin)
 
 
 @atomic
 def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt | None:
     """Ready or waiting becomes sending; None when there is nothing to send: another run has it, or it has just ended."""
-    operation = _lock(operation_id)
-    if operation is None or not _is_free(operation, claim):
+    held = _lock(operation_id, _with_binding)
+    if held is None or not _is_free(held.operation, claim):
         return None
-    if operation.state == READY and not _may_begin(operation):
+    operation = held.operation
+    if operation.state == READY and not _may_begin(held):
         return None
-    found = _check(operation)
+    found = _check(held)
     if found is not None:
         settlements.settle(operation, _refusal(operation, found))
         return None
-    pinned = credentials.find_pinned(operation)
-    if operation.state == READY and not _begin(operation, pinned):
+    pinned = find_pinned(operation.session_id)
+    assert pinned is not None
+    if operation.state == READY and not _begin(held, pinned):
         return None
-    return _start_attempt(operation, pinned, claim, ends_at)
+    return _start_attempt(held, pinned, claim, ends_at)
 
 
-def _lock(operation_id: UUID, session_id: UUID | None = None) -> HttpOperation | None:
+def _lock(operation_id: UUID, select: KeptSelect[Any]) -> _Held | None:
     """The operation with its session, both held, and the copies of the environment; None when it is gone.
 
     It waits for the row: to pass over one that a beat holds for a moment would lose what came of an attempt.
     """
-    if session_id is None:
-        of_operation = HttpOperation.objects.filter(id=operation_id).values_list("session_id", flat=True)
-        session_id = find_row(of_operation)
-    held_session = Session.objects.select_for_update(no_key=True)
-    session = None if session_id is None else find_row(held_session.filter(id=session_id))
+    session = _session_of.row(operation_id=operation_id)
     if session is None:
         return None
-    erasure.hold_copies(session.environment_id)
-    held = HttpOperation.objects.select_for_update(no_key=True, of=("self",)).filter(id=operation_id)
-    related = ("model_request", "tool_call", "binding__resource", "binding__namespace")
-    operation = find_row(held.select_related(*related))
-    if operation is not None:
-        operation.session = session
-    return operation
+    with together():
+        erasure.hold_copies(session.environment_id)
+        asked = select.ask(id=operation_id)
+    return _held(session, asked.row())
+
+
+def _lock_again(attempt: _Attempt) -> _Held | None:
+    """As `_lock`, of what this run has sent: whose environment it is cannot have changed."""
+    with together():
+        session = _session_of.ask(operation_id=attempt.operation.id)
+        erasure.hold_copies(attempt.operation.environment_id)
+        asked = _alone.ask(id=attempt.operation.id)
+    return _held(session.row(), asked.row())
+
+
+def _held(session: Session | None, operation: Any) -> _Held | None:
+    """`operation` as `_locked_operation` reads it."""
+    if session is None or operation is None:
+        return None
+    operation.session = session
+    return _Held(operation, operation.read_at)
 
 
 def _is_free(operation: HttpOperation, claim: UUID) -> bool:
     return operation.state == READY or (operation.state == WAITING and operation.claim in (None, claim))
 
 
-def _may_begin(operation: HttpOperation) -> bool:
+def _may_begin(held: _Held) -> bool:
     """Few calls at once for one origin and for one session; who waits too long is told so."""
-    if timezone.now() - operation.created_at > timedelta(seconds=QUEUED_SECONDS_MAX):
+    operation = held.operation
+    if held.now - operation.created_at > timedelta(seconds=QUEUED_SECONDS_MAX):
         error = host_error("host_overloaded")
         settlements.settle(operation, settlements.failed(operation, error))
         return False
-    with connection.cursor() as cursor:  # those that begin at one origin count one after the other
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 11))", [operation.origin])
-    in_the_air = HttpOperation.objects.filter(state__in=[SENDING, WAITING])
-    near = Q(origin=operation.origin) | Q(session_id=operation.session_id)
-    places = list(in_the_air.filter(near).values_list("origin", "session_id"))
+    with together():
+        with connection.cursor() as cursor:  # those that begin at one origin count one after the other
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 11))", [operation.origin])
+        asked = _in_the_air.ask(origin=operation.origin, session_id=operation.session_id)
+    near = asked.rows()
     return (
-        sum(origin == operation.origin for origin, _ in places) < ORIGIN_CALLS_MAX
-        and sum(session_id == operation.session_id for _, session_id in places) < SESSION_CALLS_MAX
+        sum(one.origin == operation.origin for one in near) < ORIGIN_CALLS_MAX
+        and sum(one.session_id == operation.session_id for one in near) < SESSION_CALLS_MAX
     )
 
 
-def _check(operation: HttpOperation) -> Event | None:
+def _check(held: _Held) -> Event | None:
     """Why no attempt may be made now. The binding was read after its session was locked, so it is as it is now."""
+    operation = held.operation
     binding = operation.binding
     if operation.cancelled_at is not None:
         return Event.CANCELLED
     if operation.session.ended_at is not None or binding.revoked_at is not None:
         return Event.SESSION_CLOSED
-    if operation.deadline_at is not None and operation.deadline_at <= timezone.now():
+    if operation.deadline_at is not None and operation.deadline_at <= held.now:
         return Event.DEADLINE_REACHED
     return None
 
@@ -179,13 +209,14 @@ def _refusal(operation: HttpOperation, event: Event) -> settlements.Settlement:
     """Before the first attempt a tool's call is rejected; after one it is an error, which tells of the doubt."""
     if event is Event.SESSION_CLOSED and operation.attempt == 0 and operation.kind != Kind.RECALL:
         return settlements.rejected("session_closed")
-    return _decide(operation, _Observed(unanswered(event)), seconds_left=0.0)[1]
+    return _decide(operation, Observed(unanswered(event)), seconds_left=0.0)[1]
 
 
-def _begin(operation: HttpOperation, pinned: credentials.Pinned) -> bool:
+def _begin(held: _Held, pinned: Pinned) -> bool:
     """The ten seconds begin here. The bytes are made once; False when there are too many."""
+    operation = held.operation
     provider = http_calls.http_provider(pinned.manifest, operation.binding)
-    operation.started_at = timezone.now()
+    operation.started_at = held.now
     operation.deadline_at = operation.started_at + timedelta(seconds=BUDGET_SECONDS)
     operation.body = http_calls.build_body(operation, provider, deadline_at=operation.deadline_at)
     if len(operation.body) > BODY_BYTES_MAX:
@@ -195,9 +226,8 @@ def _begin(operation: HttpOperation, pinned: credentials.Pinned) -> bool:
     return True
 
 
-def _start_attempt(
-    operation: HttpOperation, pinned: credentials.Pinned, claim: UUID, ends_at: float | None
-) -> _Attempt | None:
+def _start_attempt(held: _Held, pinned: Pinned, claim: UUID, ends_at: float | None) -> _Attempt | None:
+    operation = held.operation
     assert operation.body is not None and operation.deadline_at is not None
     sent = credentials.find_headers(operation, pinned)
     if sent is None:
@@ -208,81 +238,63 @@ def _start_attempt(
     operation.attempt += 1
     operation.beat_at = ClockTimestamp()
     operation.next_attempt_at = None
-    operation.save(update_fields=_BEGUN)
-    left = (operation.deadline_at - timezone.now()).total_seconds()
+    if operation.kind != Kind.WRITE:
+        _commit_early()
+    update_row(operation, *_BEGUN)
+    left = (operation.deadline_at - held.now).total_seconds()
     return _Attempt(
         operation=operation,
         outgoing=Outgoing(operation.origin, provider.path, bytes(operation.body), sent.headers),
-        secrets=sent.secrets,
-        recall_bytes_max=provider.bytes_max if operation.kind == Kind.RECALL else None,
+        expected=Expected(
+            sent.secrets, recall_bytes_max=provider.bytes_max if operation.kind == Kind.RECALL else None
+        ),
         ends_at=time.monotonic() + left if ends_at is None else ends_at,
-        started_at=timezone.now(),
+        started_at=held.now,
     )
 
 
-def _send(attempt: _Attempt, flight: Flight) -> _Observed:
+def _commit_early() -> None:
+    """The claim of what only reads need not reach the disk before it is sent: a database that fails just then forgets that it was
+    begun, and it is begun again. What comes of it is committed as everything is.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+def _send(attempt: _Attempt, flight: Flight) -> Observed:
     """The network, outside any transaction."""
     if not connection.in_atomic_block:
         connection.close()
     try:
         reply = flight.send(attempt.outgoing, seconds=max(attempt.seconds_left, 0.0))
     except FlightCancelled:
-        return _Observed(unanswered(Event.CANCELLED))
+        return Observed(unanswered(Event.CANCELLED))
     except EgressError as error:
-        return _observe_error(attempt, error)
-    return _observe(attempt, reply)
-
-
-def _observe_error(attempt: _Attempt, error: EgressError) -> _Observed:
-    if isinstance(error, AnswerTooLarge):
-        if error.reply.status == 200:
-            return _Observed(too_large("response_too_large", 200), error.address)
-        return _observe(attempt, error.reply)
-    events: dict[type[EgressError], Event] = {
-        EgressBlocked: Event.BLOCKED,
-        TransportFailed: Event.TRANSPORT_FAILED,
-        DeadlineReached: Event.DEADLINE_REACHED,
-    }
-    return _Observed(unanswered(events[type(error)]), error.address)
-
-
-def _observe(attempt: _Attempt, reply: Reply) -> _Observed:
-    answer = read_answer(
-        reply.status,
-        reply.body,
-        content_encoding=reply.headers.get("content-encoding"),
-        recall_bytes_max=attempt.recall_bytes_max,
-    )
-    answer = replace(
-        answer,
-        value=redact(answer.value, attempt.secrets),
-        error=redact(answer.error, attempt.secrets),
-        provider=redact(answer.provider, attempt.secrets),
-    )
-    retry_after = parse_retry_after(reply.headers.get("retry-after"), now=timezone.now())
-    return _Observed(answer, reply.address, len(reply.body), retry_after)
+        return observe_error(error, attempt.expected)
+    return observe(reply, attempt.expected)
 
 
 @atomic
-def _conclude(attempt: _Attempt, observed: _Observed) -> float | None:
+def _conclude(attempt: _Attempt, observed: Observed) -> float | None:
     """The seconds until the next attempt, None at the end. A run that has lost its row writes nothing."""
-    operation = _lock(attempt.operation.id, attempt.operation.session_id)
+    held = _lock_again(attempt)
     mine = (SENDING, attempt.operation.claim, attempt.operation.attempt)
-    if operation is None or (operation.state, operation.claim, operation.attempt) != mine:
+    if held is None or (held.operation.state, held.operation.claim, held.operation.attempt) != mine:
         return None
+    operation = held.operation
     delay, settlement = _decide(operation, observed, seconds_left=attempt.seconds_left)
     _note_attempt(operation, observed, attempt.started_at, delay)
     if delay is None:
         settlements.settle(operation, settlement)
         return None
     operation.state = WAITING
-    operation.next_attempt_at = timezone.now() + timedelta(seconds=delay)
-    operation.save(update_fields=["state", "next_attempt_at"])
+    operation.next_attempt_at = held.now + timedelta(seconds=delay)
+    update_row(operation, "state", "next_attempt_at")
     return delay
 
 
 def _decide(
-    operation: HttpOperation, observed: _Observed, *, seconds_left: float
+    operation: HttpOperation, observed: Observed, *, seconds_left: float
 ) -> tuple[float | None, settlements.Settlement]:
     answer = observed.answer
     decision = decide(
@@ -298,9 +310,9 @@ def _decide(
 
 
 def _note_attempt(
-    operation: HttpOperation, observed: _Observed, started_at: datetime, delay: float | None
+    operation: HttpOperation, observed: Observed, started_at: datetime, delay: float | None
 ) -> None:
-    HttpAttempt.objects.create(
+    attempt = HttpAttempt(
         project_id=operation.project_id,
         operation=operation,
         number=operation.attempt,
@@ -311,6 +323,7 @@ def _note_attempt(
         address=observed.address,
         delay_seconds=delay,
     )
+    insert_row(attempt)
     log.info(
         "http_attempt",
         operation=operation.wire_id,
@@ -320,23 +333,10 @@ def _note_attempt(
     )
 
 
-def ring_waiting(operation_id: UUID) -> None:
+def _ring_waiting(session_id: UUID, origin: str) -> None:
     """A place is free: ring for what may have waited for it."""
-    ended = HttpOperation.objects.filter(id=operation_id).values_list("session_id", "origin").first()
-    if ended is None:
-        return
-    session_id, origin = ended
-    ready = HttpOperation.objects.filter(state=READY)
-    waiting = set(ready.filter(session_id=session_id).values_list("id", flat=True)[:SESSION_CALLS_MAX])
-    waiting |= set(
-        ready.filter(origin=origin).order_by("id").values_list("id", flat=True)[:SESSION_CALLS_MAX]
-    )
-    for one in waiting:
-        jobs.enqueue_or_run(http_calls.RUN, _wire_id(one))
-
-
-def _wire_id(operation_id: UUID) -> str:
-    return HttpOperation(id=operation_id).wire_id
+    for one in _waiting_for_a_place.rows(session_id=session_id, origin=origin):
+        jobs.enqueue_or_run(http_calls.RUN, one.wire_id)
 
 
 # --- what dead runs and a lost queue leave ---
@@ -358,30 +358,31 @@ def sweep() -> None:
 
 @atomic
 def _sweep_ready(operation_id: UUID) -> None:
-    operation = _lock(operation_id)
-    if operation is None or operation.state != READY:
+    held = _lock(operation_id, _with_binding)
+    if held is None or held.operation.state != READY:
         return
-    found = _check(operation)
+    found = _check(held)
     if found is not None:
-        settlements.settle(operation, _refusal(operation, found))
-    elif _may_begin(operation):
-        jobs.enqueue_or_run(http_calls.RUN, operation.wire_id)
+        settlements.settle(held.operation, _refusal(held.operation, found))
+    elif _may_begin(held):
+        jobs.enqueue_or_run(http_calls.RUN, held.operation.wire_id)
 
 
 @atomic
 def _take_over(operation_id: UUID) -> None:
     """Of a write that may not be repeated nobody knows whether it was sent; what may be repeated goes on while there is time."""
-    operation = _lock(operation_id)
-    if operation is None or operation.state not in (SENDING, WAITING):
+    held = _lock(operation_id, _with_binding)
+    if held is None or held.operation.state not in (SENDING, WAITING):
         return
+    operation = held.operation
     assert operation.deadline_at is not None
-    left = (operation.deadline_at - timezone.now()).total_seconds()
+    left = (operation.deadline_at - held.now).total_seconds()
     event = Event.TRANSPORT_FAILED if left > 0 else Event.DEADLINE_REACHED
-    observed = _Observed(unanswered(event))
+    observed = Observed(unanswered(event))
     delay, settlement = _decide(operation, observed, seconds_left=left)
     log.warning("http_operation_taken_over", operation=operation.wire_id, state=operation.state)
     if operation.state == SENDING:
-        _note_attempt(operation, observed, operation.started_at or timezone.now(), delay)
+        _note_attempt(operation, observed, operation.started_at or held.now, delay)
     if delay is None:
         settlements.settle(operation, settlement)
         return
@@ -389,11 +390,3 @@ def _take_over(operation_id: UUID) -> None:
     operation.beat_at = ClockTimestamp()
     operation.save(update_fields=["state", "claim", "beat_at"])
     jobs.enqueue_or_run(http_calls.RUN, operation.wire_id)
-
-
-def clear_expired(*, bodies_hours: int, operations_days: int) -> None:
-    """Bodies hold what people wrote, so they go first; then the operations with their attempts."""
-    done = HttpOperation.objects.filter(state=DONE)
-    now = ClockTimestamp()
-    done.exclude(body=None).filter(finished_at__lt=now - timedelta(hours=bodies_hours)).update(body=None)
-    done.filter(finished_at__lt=now - timedelta(days=operations_days)).delete()

@@ -56,8 +56,15 @@ UNION SELECT c.model_request_id FROM providers_toolcall c
 UNION SELECT o.model_request_id FROM providers_httpoperation o JOIN providers_toolcall c ON c.id = o.tool_call_id
  WHERE c.erased_at IS NOT NULL AND o.body IS NOT NULL
 """
+_SHOWN = """
+SELECT s.model_request_id FROM (
+    SELECT model_request_id, unnest(version_ids) AS version_id FROM providers_projection
+    UNION ALL SELECT model_request_id, unnest(version_ids) FROM providers_toolcall) AS s
+ WHERE NOT EXISTS (SELECT 1 FROM stores_memoryversion v WHERE v.id = s.version_id)
+"""
 
-# A request recalls while a service is asked and not longer; a call is started as long as its operation is not done.
+# A request recalls while a service is asked and not longer; a call is started as long as its operation is not done. A call of
+# records at another service has no operation: what is left of it is ended by a sweep.
 _OPERATIONS = """
 SELECT r.id FROM providers_modelrequest r JOIN providers_httpoperation o ON o.model_request_id = r.id
  WHERE o.kind = 'recall' AND o.round = r.round
@@ -65,7 +72,7 @@ SELECT r.id FROM providers_modelrequest r JOIN providers_httpoperation o ON o.mo
 UNION SELECT c.model_request_id FROM providers_toolcall c JOIN providers_httpoperation o ON o.tool_call_id = c.id
  WHERE (c.state = 'started') <> (o.state <> 'done')
 UNION SELECT c.model_request_id FROM providers_toolcall c
- WHERE c.state = 'started' AND NOT EXISTS (SELECT 1 FROM providers_httpoperation o WHERE o.tool_call_id = c.id)
+ WHERE c.state = 'started' AND c.name NOT IN ('save_memory', 'search_memory', 'forget_memory') AND NOT EXISTS (SELECT 1 FROM providers_httpoperation o WHERE o.tool_call_id = c.id)
 UNION SELECT o.model_request_id FROM providers_httpoperation o
  WHERE (SELECT count(*) FROM providers_httpattempt a WHERE a.operation_id = o.id)
        NOT IN (o.attempt, o.attempt - (o.state = 'sending')::int)
@@ -73,6 +80,13 @@ UNION SELECT o.model_request_id FROM providers_httpoperation o
 _EXTERNAL_RECORDS = """
 SELECT p.id FROM providers_externalpartition p JOIN providers_externalrecord r ON r.partition_id = p.id
  WHERE r.revision > p.revision
+"""
+# Its environment is that of its session, and it is revoked with the session's end; of a work item's it is the item that tells.
+_TOKENS = """
+SELECT k.id FROM memoryhub_apikey k LEFT JOIN memoryhub_session s ON s.id = k.session_id
+ WHERE k.session_id IS NOT NULL
+   AND (s.environment_id IS DISTINCT FROM k.environment_id
+        OR (s.ended_at IS NOT NULL AND k.revoked_at IS NULL AND k.work_id IS NULL))
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -110,6 +124,11 @@ INVARIANTS: tuple[Invariant, ...] = (
         "binding_ended", "A session that has ended binds nothing.", rows_of(ids.SESSION, _OPEN_BINDINGS)
     ),
     Invariant(
+        "session_tokens",
+        "A token of a session reaches its environment, and works no more once it has ended.",
+        rows_of(ids.API_KEY, _TOKENS),
+    ),
+    Invariant(
         "session_deployment",
         "A session keeps a deployment that was promoted in its environment.",
         rows_of(ids.SESSION, _PINNED),
@@ -123,5 +142,10 @@ INVARIANTS: tuple[Invariant, ...] = (
         "request_erased",
         "No request and no call keeps a text that was erased.",
         rows_of(ids.MODEL_REQUEST, _ERASED),
+    ),
+    Invariant(
+        "request_versions",
+        "The version of every text that a model was shown is there.",
+        rows_of(ids.MODEL_REQUEST, _SHOWN),
     ),
 )

@@ -3,8 +3,9 @@
 Source: contract, section 6. A recall that failed leaves nothing accepted, and nothing may be inferred on it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -13,69 +14,104 @@ from django.db import transaction
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import ids, sessions, wakeups
+from memoryhub import erasure, ids, sessions, wakeups
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
-from memoryhub.credentials import hold_credential
+from memoryhub.credentials import ask_credential, hold_credential
 from memoryhub.errors import Conflict, Gone, NotFound, RecallFailed
+from memoryhub.kept_queries import KeptSelect, insert_row, insert_rows, together, update_row
 from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import deployments, http_calls, waiting
+from providers import http_calls
 from providers.bindings import list_bindings
 from providers.declarations import Manifest
+from providers.limits import WAIT_SECONDS_MAX
 from providers.models import Binding, HttpOperation, ModelRequest, Projection
 from providers.offers import BoundResource, OfferedTool, offer_tools
+from providers.pins import find_pinned
+from providers.principals import Principal
 from providers.recall import Recalled, recall_all
+from providers.recalled_items import list_items
+from providers.record_origins import scope_of_request
+from providers.record_scopes import find_scope
+from providers.record_session_models import RecalledItem
 from providers.retries import Kind
-from providers.sessions import find_deployment
 from providers.wire_answers import host_error
 
 RECALLING, ACCEPTED, RECALL_FAILED = "recalling", "accepted", "recall_failed"
 
+_with_id = KeptSelect(lambda id: ModelRequest.objects.filter(id=id))
+_with_client_id = KeptSelect(lambda **owner: ModelRequest.objects.filter(**owner))
+_projections = KeptSelect(lambda **request: Projection.objects.filter(**request).order_by("resource_id"))
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """`is_new` False: it was accepted before, and this is what was kept."""
+    """`is_new` False: it was accepted before, and this is what was kept. `items`: the records that searches gave before, for the
+    principal whose input it is."""
 
     request: ModelRequest
     projections: list[Projection]
+    items: list[RecalledItem]
     is_new: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Input:
+    text: str | None
+    principal: Principal | None
+    has_untrusted: bool
+
+
 def open_request(
-    session_id: str, *, client_request_id: str, input_text: str | None, waits: bool, actor: Actor
+    session_id: str,
+    *,
+    client_request_id: str,
+    input_text: str | None,
+    waits: bool,
+    principal: Principal | None = None,
+    has_untrusted: bool = False,
+    actor: Actor,
 ) -> Accepted:
     """Recall everything that the session binds. The same `client_request_id` again: what was kept of it.
 
+    `principal`: whose input it is, None for the session's. `has_untrusted`: others had a say in what the model is given.
+
     Services are asked by workers, and waited for unless `waits` is False or too many wait in this process already: then the
     request may still be recalling, and is to be asked for again.
-    Raises: NotFound, Conflict for an ended session, Gone for one whose text was erased, RecallFailed.
+    Raises: NotFound, Conflict for an ended session and for a request of another principal (`principal_mismatch`), Gone for one
+    whose text was erased, RecallFailed.
     """
-    begun = _begin(session_id, client_request_id, input_text, actor)
+    given = _Input(input_text, principal, has_untrusted)
+    begun, asks_services = _begin(session_id, client_request_id, given, actor)
     if begun.state == ACCEPTED:
-        return Accepted(begun, _kept(begun), is_new=False)
-    if not _operations(begun).exists():
+        return _accepted(begun, is_new=False)
+    if not asks_services:
         return _accept_here(session_id, begun.id, actor)
-    if waits:
-        waiting.wait_for(begun.wire_id, partial(_is_settled, begun.id))
-    return _answer(begun.id)
+    seconds = WAIT_SECONDS_MAX if waits else 0
+    return _answer(wakeups.wait_for(begun.wire_id, partial(_look, begun.id), _is_settled, seconds=seconds))
 
 
-def _is_settled(request_id: UUID) -> bool:
-    return not ModelRequest.objects.filter(id=request_id, state=RECALLING).exists()
-
-
-def _answer(request_id: UUID) -> Accepted:
-    """Raises: NotFound when the session was deleted meanwhile, RecallFailed."""
-    request = find_row(ModelRequest.objects.filter(id=request_id))
+def _look(request_id: UUID) -> ModelRequest:
+    """Raises: NotFound when the session was deleted meanwhile."""
+    request = _with_id.row(id=request_id)
     if request is None:
         raise NotFound("model request")
+    return request
+
+
+def _is_settled(request: ModelRequest) -> bool:
+    return request.state != RECALLING
+
+
+def _answer(request: ModelRequest) -> Accepted:
+    """Raises: Gone, RecallFailed."""
     if request.state == RECALL_FAILED:
         assert request.cause is not None
         raise RecallFailed(request.cause["resource"], request.cause["cause"])
-    return Accepted(request, _kept(request), is_new=True)
+    return _accepted(request, is_new=True)
 
 
 def _accept_here(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
@@ -87,32 +123,52 @@ def _accept_here(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
 
 
 @atomic(durable=True)
-def _begin(session_id: str, client_request_id: str, input_text: str | None, actor: Actor) -> ModelRequest:
-    """The request's row, which is there before anything is recalled, and what services are to be asked.
+def _begin(session_id: str, client_request_id: str, given: _Input, actor: Actor) -> tuple[ModelRequest, bool]:
+    """The request's row, which is there before anything is recalled, and whether services are asked for it.
 
     One that is accepted is left as it is, and so is one whose services are being asked: who comes second waits with the first.
     """
-    hold_credential(actor)
-    session = sessions.lock_session(session_id, actor)
-    held = ModelRequest.objects.filter(session_id=session.id, client_request_id=client_request_id)
-    request = find_row(held)
-    if request is not None and (request.state == ACCEPTED or _is_asking(request)):
-        return request
+    session, request = _lock_both(session_id, client_request_id, actor)
+    principal = None if given.principal is None else given.principal.to_wire()
+    if request is not None and request.principal != principal:
+        raise Conflict(
+            "This client_request_id made a request with another principal.", error_code="principal_mismatch"
+        )
+    if request is not None and request.state == ACCEPTED:
+        return request, False
+    if request is not None and _is_asking(request):
+        return request, True
     sessions.require_live(session)
     if request is None:
-        request = ModelRequest.objects.create(
+        request = ModelRequest(
             project_id=session.project_id,
             session=session,
             client_request_id=client_request_id,
             state=RECALLING,
-            input_text=input_text,
+            input_text=given.text,
+            principal=principal,
+            has_input=given.text is not None,
+            has_untrusted=given.has_untrusted,
         )
-    else:
-        request.state, request.input_text, request.cause = RECALLING, input_text, None
-        request.round += 1
-        request.save(update_fields=["state", "input_text", "cause", "round"])
-    _ask_services(session, request)
-    return request
+        with together():
+            insert_row(request)
+            return request, _ask_services(session, request)
+    request.state, request.input_text, request.cause = RECALLING, given.text, None
+    request.has_input, request.has_untrusted = given.text is not None, given.has_untrusted
+    request.round += 1
+    request.save(update_fields=["state", "input_text", "cause", "round", "has_input", "has_untrusted"])
+    return request, _ask_services(session, request)
+
+
+def _lock_both(session_id: str, client_request_id: str, actor: Actor) -> tuple[Session, ModelRequest | None]:
+    """The credential and the session, held; the request as it stands then. Raises: as those who hold them."""
+    with together():
+        require_credential = ask_credential(actor)
+        locked = sessions.ask_session(session_id, actor)
+        key = sessions.session_key(session_id, actor)
+        asked = _with_client_id.ask(session_id=key, client_request_id=client_request_id)
+    require_credential()
+    return locked(), asked.row()
 
 
 def _is_asking(request: ModelRequest) -> bool:
@@ -124,28 +180,28 @@ def _operations(request: ModelRequest) -> QuerySet[HttpOperation]:
     return HttpOperation.objects.filter(model_request_id=request.id, kind=Kind.RECALL, round=request.round)
 
 
-def _ask_services(session: Session, request: ModelRequest) -> None:
-    deployment = find_deployment(session)
-    if deployment is not None:
-        manifest = deployments.manifest_of(deployment)
-        http_calls.add_recalls(session, request, live_bindings(session), manifest)
+def _ask_services(session: Session, request: ModelRequest) -> bool:
+    pinned = find_pinned(session.id)
+    if pinned is None:
+        return False
+    return bool(http_calls.add_recalls(session, request, live_bindings(session), pinned.manifest))
 
 
-def settle_request(session: Session, request: ModelRequest) -> None:
-    """A step, after each recall of a service: when all have answered, all is kept, or the request fails.
+def settle_request(session: Session, request: ModelRequest, answers: Mapping[str, Any]) -> None:
+    """A step, when every service has answered: all is kept, or the request fails. `answers`: by resource id.
 
-    The session is locked.
+    The session is locked, and the copies of its environment are held.
     """
-    asked = list(_operations(request).defer("body"))
-    if request.state != RECALLING or any(one.state != http_calls.DONE for one in asked):
+    if request.state != RECALLING:
         return
     try:
         _require_open(session, request)
-        _keep(session, request, asked)
+        _keep(session, request, answers)
     except RecallFailed as error:
         request.state, request.input_text, request.cause = RECALL_FAILED, None, error.facts
         request.save(update_fields=["state", "input_text", "cause"])
-    _operations(request).update(outcome=None)  # it stands in the projections, or is not to be had
+    if len(answers) > 1:  # what was kept of each until here stands in the projections, or is not to be had
+        _operations(request).update(outcome=None)
     transaction.on_commit(partial(wakeups.wake, request.wire_id))
 
 
@@ -165,19 +221,22 @@ def _accept(session_id: str, request_id: UUID, actor: Actor) -> Accepted:
     session = sessions.lock_session(session_id, actor)
     request = ModelRequest.objects.get(id=request_id)
     if request.state == ACCEPTED:
-        return Accepted(request, _kept(request), is_new=False)
+        return _accepted(request, is_new=False)
     sessions.require_live(session)
-    return Accepted(request, _keep(session, request, []), is_new=True)
+    erasure.hold_copies(session.environment_id)
+    projections = _keep(session, request, {})
+    return Accepted(request, projections, _list_items(request), is_new=True)
 
 
-def _keep(session: Session, request: ModelRequest, asked: Iterable[HttpOperation]) -> list[Projection]:
-    """A step. `asked`: the services, which have answered. Raises: RecallFailed, with nothing written."""
-    answers = {one.resource_id: one.outcome for one in asked}
+def _keep(session: Session, request: ModelRequest, answers: Mapping[str, Any]) -> list[Projection]:
+    """A step. `answers`: of services, by resource id. Raises: RecallFailed, with nothing written."""
     recalled = recall_all(session, live_bindings(session), answers)
-    projections = Projection.objects.bulk_create(draft_projection(request, one) for one in recalled)
+    projections = [draft_projection(request, one) for one in recalled]
     request.state, request.accepted_at, request.input_text = ACCEPTED, ClockTimestamp(), None
-    request.save(update_fields=["state", "accepted_at", "input_text"])
     sizes = {one.resource_id: len(one.text.encode()) for one in recalled}
+    with together():
+        insert_rows(projections)
+        update_row(request, "state", "accepted_at", "input_text")
     append_event(session, "model_request.accepted", {"model_request_id": request.wire_id, "bytes": sizes})
     return projections
 
@@ -201,9 +260,26 @@ def draft_projection(request: ModelRequest, recalled: Recalled) -> Projection:
     )
 
 
+def _accepted(request: ModelRequest, *, is_new: bool) -> Accepted:
+    """Raises: Gone."""
+    return Accepted(request, _kept(request), _list_items(request), is_new)
+
+
+def _list_items(request: ModelRequest) -> list[RecalledItem]:
+    """Of the session's records, while it binds them."""
+    pinned = find_pinned(request.session_id)
+    if request.state != ACCEPTED or pinned is None or not pinned.has_records:
+        return []
+    if not any(one.scope == "records" for one in live_bindings(request.session)):
+        return []
+    held = find_scope(scope_of_request(request.session, request, pinned))
+    until = request.accepted_at if isinstance(request.accepted_at, datetime) else None
+    return list_items(request.session_id, held, until=until)
+
+
 def _kept(request: ModelRequest) -> list[Projection]:
     """Raises: Gone."""
-    projections = list(Projection.objects.filter(model_request_id=request.id).order_by("resource_id"))
+    projections = _projections.rows(model_request_id=request.id)
     if any(one.erased_at is not None for one in projections):
         raise Gone(
             "The text of a memory in this request was erased: begin a new request.", error_code="erased"
@@ -226,7 +302,7 @@ def get_request(session_id: str, request_id: str, *, actor: Actor) -> ModelReque
 def get_accepted(session_id: str, request_id: str, *, actor: Actor) -> Accepted:
     """With what was kept of it, nothing before it is accepted. Raises: NotFound, Gone."""
     request = get_request(session_id, request_id, actor=actor)
-    return Accepted(request, _kept(request), is_new=False)
+    return _accepted(request, is_new=False)
 
 
 def find_request(session: Session, request_id: str) -> ModelRequest:
@@ -290,18 +366,24 @@ def offered_tools(session: Session, request: ModelRequest) -> dict[str, OfferedT
 
 
 def bound_resources(session: Session) -> list[BoundResource]:
-    deployment = find_deployment(session)
-    if deployment is None:
+    pinned = find_pinned(session.id)
+    if pinned is None:
         return []
-    return declared_bindings(deployments.manifest_of(deployment), list_bindings(session))
+    return declared_bindings(pinned.manifest, list_bindings(session))
 
 
 def declared_bindings(manifest: Manifest, bindings: Sequence[Binding]) -> list[BoundResource]:
     """What bindings offer, as the manifest declares it."""
     return [
-        BoundResource(manifest.resources[one.resource.resource_id], one.scope, one.access == "read-write")
+        BoundResource(manifest.resources[one.resource.resource_id], one.scope, _lets_write(one))
         for one in bindings
     ]
+
+
+def _lets_write(binding: Binding) -> bool:
+    """By its access, and of records by what was declared last: that binds older sessions too."""
+    denies = binding.scope == "records" and binding.resource.provider["memoryWrite"] == "deny"
+    return binding.access == "read-write" and not denies
 
 
 def projection_facts(projection: Projection) -> dict[str, Any]:

@@ -19,6 +19,24 @@ from providers.endpoint_models import (  # noqa: F401 - where Django looks for m
     ExternalRecord,
 )
 from providers.limits import RESOURCE_ID_LENGTH_MAX
+from providers.record_models import (  # noqa: F401 - where Django looks for models
+    MemoryEffect,
+    MemoryRecord,
+    ProviderCall,
+    RecordBinding,
+    RecordIndex,
+    RecordScope,
+    RecordStatistics,
+    RecordTerm,
+    RecordThread,
+    RecordVector,
+    ScopeViolation,
+)
+from providers.record_session_models import (  # noqa: F401 - where Django looks for models
+    RecalledItem,
+    RecordWrite,
+)
+from providers.remote_models import RemoteRecord, RemoteScope  # noqa: F401 - where Django looks for models
 from stores.models import MemoryStore
 
 
@@ -121,7 +139,7 @@ class Namespace(models.Model):
 
 
 class PinnedDeployment(models.Model):
-    """The deployment that a session keeps for life; a session with attached stores only has none."""
+    """The deployment that a session keeps for life; a session with attached stores only has none. `principal`: whose it is."""
 
     session = models.OneToOneField(
         Session, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="pinned"
@@ -130,12 +148,13 @@ class PinnedDeployment(models.Model):
     deployment = models.ForeignKey(
         Deployment, models.DO_NOTHING, db_constraint=False, related_name="sessions"
     )
+    principal = models.JSONField(null=True)
 
 
 class Binding(models.Model):
     """What a session may reach of one resource; fixed when it begins, and at most revoked.
 
-    `target_id`: a document's or a namespace's id; empty for a collection.
+    `target_id`: a document's or a namespace's id; empty for a collection and for records.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -161,7 +180,8 @@ class ModelRequest(models.Model):
     """One recall, render and inference. `state`: recalling, accepted or recall_failed.
 
     `selected`: the resources that the render chose, null until it has. `input_text` is kept while a recall may need it.
-    `round`: how often everything was recalled for it, the last time counted.
+    `round`: how often everything was recalled for it, the last time counted. `principal`: whose input it is, null for the session's;
+    `has_input`: it came with one; `has_untrusted`: its application says that others had a say in what the model is given.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -173,6 +193,9 @@ class ModelRequest(models.Model):
     state = models.CharField(max_length=16)
     input_text = models.TextField(null=True)
     round = models.PositiveIntegerField(default=1)
+    principal = models.JSONField(null=True)
+    has_input = models.BooleanField(db_default=False)
+    has_untrusted = models.BooleanField(db_default=False)
     cause = models.JSONField(null=True)
     selected = ArrayField(models.TextField(), null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
@@ -219,7 +242,8 @@ class Projection(models.Model):
 class ToolCall(models.Model):
     """One call of a tool by a model: one outcome for one call id, whatever is repeated.
 
-    `state`: started or done. `arguments` and `output` are blanked when a text they hold is erased.
+    `state`: started or done. `arguments` and `output` are blanked when a text they hold is erased. `origin`: of what a write of
+    records would keep, as it was when the model called.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
@@ -232,6 +256,7 @@ class ToolCall(models.Model):
     arguments = models.JSONField(null=True)
     request_sha256 = models.CharField(max_length=64, null=True)
     resource_id = models.CharField(max_length=RESOURCE_ID_LENGTH_MAX, null=True)
+    origin = models.CharField(max_length=16, null=True)
     state = models.CharField(max_length=16)
     is_error = models.BooleanField(null=True)
     output = models.JSONField(null=True)
@@ -245,7 +270,10 @@ class ToolCall(models.Model):
             models.UniqueConstraint(fields=["project", "id"], name="toolcall_project_id"),
             models.UniqueConstraint(fields=["model_request", "call_id"], name="toolcall_call_id"),
         ]
-        indexes = [GinIndex(fields=["version_ids"], name="toolcall_versions")]
+        indexes = [
+            GinIndex(fields=["version_ids"], name="toolcall_versions"),
+            models.Index(fields=["created_at"], condition=models.Q(state="started"), name="toolcall_started"),
+        ]
 
     @property
     def wire_id(self) -> str:

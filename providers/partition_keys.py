@@ -8,6 +8,8 @@ import hashlib
 import hmac
 from uuid import UUID
 
+from memoryhub.digests import frame
+
 PREFIX = "ocmem_v1_"
 _DOMAIN = "memoryhub/partition/v1"
 KEY_BYTES = 32
@@ -19,11 +21,5 @@ def partition_key(
     """52 characters; equal for equal input, and not to be guessed without the key."""
     assert len(key) == KEY_BYTES
     parts = (_DOMAIN, str(project_id), str(environment_id), resource_id, namespace_id)
-    digest = hmac.new(key, b"".join(map(_frame, parts)), hashlib.sha256).digest()
+    digest = hmac.new(key, b"".join(map(frame, parts)), hashlib.sha256).digest()
     return PREFIX + base64.urlsafe_b64encode(digest).decode().rstrip("=")
-
-
-def _frame(text: str) -> bytes:
-    """With its length before it, so that ("ab", "c") never meets ("a", "bc")."""
-    raw = text.encode()
-    return len(raw).to_bytes(4, "big") + raw

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from memoryhub import erasure
 from memoryhub.clock import to_wire_milliseconds
 from memoryhub.errors import RecallFailed
 from memoryhub.models import Session
@@ -43,9 +42,8 @@ class _Line(OverviewEntry):
 def recall_all(session: Session, bindings: Sequence[Binding], answers: Mapping[str, Any]) -> list[Recalled]:
     """A step: every bound document and collection as it stands, and what services answered, by resource id.
 
-    Raises: RecallFailed, nothing is left out.
+    Who keeps it holds the copies of the environment. Raises: RecallFailed, nothing is left out.
     """
-    erasure.hold_copies(session.environment_id)
     stores = {one.resource.store_id: one.resource.store for one in bindings if one.resource.store is not None}
     bound = [(stores[one.resource.store_id], one.target_id) for one in bindings if one.scope == "document"]
     found = documents.find_documents(bound)
@@ -61,6 +59,8 @@ def recall_all(session: Session, bindings: Sequence[Binding], answers: Mapping[s
             recalled.append(_recall_document(one, document, writable=is_writable(session, one, frozen)))
         elif one.scope == "collection":
             recalled.append(_recall_collection(one))
+        elif one.scope == "records":  # nothing by itself: a model asks for them with a tool
+            recalled.append(Recalled(one.resource.resource_id, "", [], is_writable(session, one, {})))
         else:
             recalled.append(_recall_service(session, one, answers.get(one.resource.resource_id)))
     return recalled

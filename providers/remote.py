@@ -1,4 +1,4 @@
-"""What other services keep of an environment: its namespaces, each with the partition that names it there."""
+"""What other services keep of an environment: its namespaces and the scopes of its records, each with the name that it has there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,6 +6,22 @@ from uuid import UUID
 
 from memoryhub import ids
 from providers.models import Namespace
+from providers.remote_models import RemoteScope
+
+
+def list_remote_scopes(environment_ids: Sequence[UUID]) -> list[dict[str, Any]]:
+    """The shape of `list_remote`: `resource` is the provider, `namespace` the agent and its principal's scope."""
+    remotes = RemoteScope.objects.filter(scope__environment_id__in=environment_ids).select_related("scope")
+    return [
+        {
+            "environment_id": ids.to_wire(ids.ENVIRONMENT, one.scope.environment_id),
+            "resource": one.provider,
+            "namespace": f"{one.scope.agent} {one.scope.scope}",
+            "partition": one.home or one.identity,
+            "endpoint": one.origin,
+        }
+        for one in remotes.order_by("provider", "scope__agent", "scope__scope")
+    ]
 
 
 def list_remote(environment_ids: Sequence[UUID]) -> list[dict[str, Any]]:

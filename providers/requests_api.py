@@ -11,6 +11,7 @@ from memoryhub.shapes import PageQuery
 from providers import cancellations, model_requests, tool_calls
 from providers.http_serializers import HttpOperationShape, http_operation_wire
 from providers.model_requests import Accepted
+from providers.principals import read_principal
 from providers.serializers import list_request
 from providers.session_serializers import (
     ModelRequestItemShape,
@@ -65,10 +66,13 @@ class ModelRequests(PreferView):
         also=(200, 202),
     )
     def post(self, session_id: str, *, body: Values, waits: bool, actor: Actor) -> HttpResponse:
+        given = body.get("input", {})
         accepted = model_requests.open_request(
             session_id,
             client_request_id=body["client_request_id"],
-            input_text=body.get("input", {}).get("text"),
+            input_text=given.get("text"),
+            principal=read_principal(body.get("principal")),
+            has_untrusted=given.get("untrusted", False),
             waits=waits,
             actor=actor,
         )

@@ -7,13 +7,21 @@ from django import forms
 from memoryhub.errors import InvalidRequest
 from memoryhub.forms import add_refusal
 from memoryhub.strict_json import StrictJSONError, parse
+from providers.declarations import WRITE_POLICY_DEFAULT
 from providers.deployments import DEFAULT_AGENT
 from providers.limits import RESOURCE_BYTES_DEFAULT, RESOURCE_BYTES_MAX, RESOURCE_ID_LENGTH_MAX
 
-DOCUMENT, HTTP = "document", "http"
+DOCUMENT, HTTP, RECORDS = "document", "http", "records"
 KIND_CHOICES = [
     (DOCUMENT, "Documents, which this hub keeps"),
     (HTTP, "A memory of another service, over HTTP"),
+    (RECORDS, "Records: what an agent learnt of each of its users, by tools"),
+]
+WRITE_CHOICES = [
+    ("ask", "Wait until a person approves them"),
+    ("allow_principal", "Are done when the user's own words led to them, else wait"),
+    ("allow", "Are done"),
+    ("deny", "Are refused"),
 ]
 _PLAIN = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 # The part of a declaration that a problem is about -> the field that shows it.
@@ -24,6 +32,7 @@ _FIELDS = {
     "origin": "origin",
     "path": "path",
     "secret": "secret",
+    "memoryWrite": "memory_write",
 }
 
 
@@ -43,7 +52,7 @@ class JsonField(forms.CharField):
 
 
 class ResourceForm(forms.Form):
-    """`origin` and on: of another service only. `acknowledge`: shown once the endpoint would change."""
+    """`memory_write`: of records only; `origin` and on: of another service only. `acknowledge`: shown once the endpoint would change."""
 
     kind = forms.ChoiceField(label="What it is", choices=KIND_CHOICES, widget=forms.RadioSelect)
     id = forms.CharField(
@@ -65,6 +74,9 @@ class ResourceForm(forms.Form):
         min_value=1,
         max_value=RESOURCE_BYTES_MAX,
         initial=RESOURCE_BYTES_DEFAULT,
+    )
+    memory_write = forms.ChoiceField(
+        label="A model's writes", choices=WRITE_CHOICES, initial=WRITE_POLICY_DEFAULT, required=False
     )
     origin = forms.CharField(
         label="Origin of the service",
@@ -96,14 +108,19 @@ class ResourceForm(forms.Form):
         self.declared_kind = kind
         if kind is not None:
             del self.fields["kind"], self.fields["id"]
-        if kind == DOCUMENT:
-            for name in self.http_names:
-                del self.fields[name]
+        unused = {DOCUMENT: ("memory_write", *self.http_names), HTTP: ("memory_write",)}
+        unused[RECORDS] = ("bytes_max", *self.http_names)
+        for name in unused.get(kind or "", ()):
+            del self.fields[name]
         self.asks_acknowledgement = False
 
     @property
     def own_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in ("kind", "id", "description", "bytes_max") if name in self.fields]
+
+    @property
+    def record_fields(self) -> list[forms.BoundField]:
+        return [self["memory_write"]] if "memory_write" in self.fields else []
 
     @property
     def http_fields(self) -> list[forms.BoundField]:
@@ -114,7 +131,11 @@ class ResourceForm(forms.Form):
         typed = self.cleaned_data
         kind = self.declared_kind or typed["kind"]
         id_ = resource_id or typed["id"]
-        provider: dict[str, Any] = {"kind": kind, "maxBytes": typed["bytes_max"]}
+        provider: dict[str, Any] = {"kind": kind}
+        if kind == RECORDS:
+            provider["memoryWrite"] = typed["memory_write"] or WRITE_POLICY_DEFAULT
+        else:
+            provider["maxBytes"] = typed["bytes_max"]
         declared: dict[str, Any] = {
             "resource": {"id": id_, "description": typed["description"], "provider": provider},
             "connection": None,

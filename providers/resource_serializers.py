@@ -89,7 +89,7 @@ class ResourceShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["memory_resource"])
     environment_id = serializers.CharField()
-    kind = serializers.ChoiceField(choices=["document", "http"])
+    kind = serializers.ChoiceField(choices=["document", "http", "records"])
     description = serializers.CharField()
     provider = serializers.DictField()
     declared = serializers.BooleanField()

@@ -17,8 +17,9 @@ from memoryhub.problems import status_of
 from memoryhub.strict_json import json_text
 from providers import declared, document_exports, documents, holdings, namespaces, service_overviews
 from providers.holdings import Holding
+from providers.limits import RESOURCE_BYTES_DEFAULT
 from providers.models import Resource
-from providers.resource_forms import DOCUMENT, ResourceForm
+from providers.resource_forms import DOCUMENT, HTTP, ResourceForm
 from providers.waterfalls import draw_together
 
 DECLARE_EXAMPLE = """curl {url}/v1/memory_resources \\
@@ -53,7 +54,7 @@ def resource(request: PageRequest, resource_id: str, *, actor: Actor) -> HttpRes
     wanted = list_request(request, "console.documents", {"resource": shown.wire_id})
     if shown.kind == DOCUMENT:
         facts |= _documents(request, holding, wanted, actor)
-    else:
+    elif shown.kind == HTTP:
         facts |= _service(shown, wanted)
         connection = facts["declaration"].get("connection", {})
         facts["sent"] = service_overviews.list_sent_secrets(shown, connection, facts["declaring"])
@@ -167,7 +168,8 @@ def _initial(declaration: dict[str, Any]) -> dict[str, Any]:
     sent = connection.get("headers", {}).get("Authorization", {})
     return {
         "description": declaration["resource"]["description"],
-        "bytes_max": provider["maxBytes"],
+        "bytes_max": provider.get("maxBytes", RESOURCE_BYTES_DEFAULT),
+        "memory_write": provider.get("memoryWrite", ""),
         "origin": connection.get("origin", ""),
         "path": provider.get("path", ""),
         "secret": sent.get("secret", "") if isinstance(sent, dict) else "",

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from memoryhub import secrets
 from memoryhub.forms import ShapedForm
-from providers.connections import parse_origin
+from memoryhub.origins import parse_origin
 from providers.secret_serializers import PutSecretBody
 
 _PLAIN = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}

@@ -9,8 +9,8 @@ from memoryhub import ids, secrets
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.fields import Pattern, StrictSerializer, Text
 from memoryhub.models import Secret as SecretRow
+from memoryhub.origins import parse_origin
 from memoryhub.shapes import PageQuery
-from providers.connections import parse_origin
 from providers.limits import RESOURCE_ID_LENGTH_MAX
 from providers.serializers import ENVIRONMENT_LENGTH_MAX
 

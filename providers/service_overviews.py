@@ -127,9 +127,7 @@ class InspectedCall:
 def inspect_call(operation_id: str, *, actor: Actor) -> InspectedCall:
     """Raises: NotFound."""
     key = ids.from_wire(ids.HTTP_OPERATION, operation_id)
-    visible = _calls().filter(project_id=actor.project_id)
-    if actor.environment_id is not None:
-        visible = visible.filter(environment_id=actor.environment_id)
+    visible = _calls().filter(**actor.owners)
     related = ("session", "model_request", "tool_call", "binding__namespace", "binding__resource")
     operation = None if key is None else find_row(visible.filter(id=key).select_related(*related))
     if operation is None:

@@ -1,5 +1,6 @@
 """The shapes of sessions, their events, model requests and tool calls: what a request may hold, and each answer as one dict."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from rest_framework import serializers
@@ -7,13 +8,18 @@ from rest_framework import serializers
 from memoryhub import ids
 from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
-from memoryhub.fields import Choice, Integer, JsonObject, Pattern, StrictSerializer, Text
+from memoryhub.fields import Choice, Flag, Integer, JsonObject, Pattern, StrictSerializer, Text
+from memoryhub.ground_shapes import PrincipalBody, PrincipalShape
 from memoryhub.models import NAME_LENGTH_MAX, Session, SessionEvent
+from memoryhub.session_events import EVENTS_AT_ONCE_MAX
 from memoryhub.shapes import PageQuery
 from providers.limits import RESOURCE_ID_LENGTH_MAX
+from providers.managed_forms import EVENT_TYPE, EVENT_TYPE_LENGTH_MAX, status_of
 from providers.model_requests import Accepted, projection_facts
 from providers.models import ModelRequest, ToolCall
-from providers.offers import OfferedTool
+from providers.offers import SEARCH_MEMORY, OfferedTool
+from providers.record_session_models import RecalledItem
+from providers.references import item_wire, render_references
 from providers.serializers import (
     ENVIRONMENT_LENGTH_MAX,
     environment_name,
@@ -39,6 +45,7 @@ class CreateSessionBody(StrictSerializer):
     memory = JsonObject(required=False)
     resources = serializers.ListField(child=AttachedStoreBody(), max_length=64, required=False)
     title = Text(length_max=NAME_LENGTH_MAX, plain=True, required=False)
+    principal = PrincipalBody(required=False)
 
 
 class StartOnDocumentBody(StrictSerializer):
@@ -65,6 +72,7 @@ class SessionItemShape(serializers.Serializer[Any]):
     environment_id = serializers.CharField()
     title = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=["live", "ended"])
+    status = serializers.ChoiceField(choices=["running", "terminated"])
     created_at = serializers.DateTimeField()
     created_by = serializers.DictField(child=serializers.CharField())
     ended_at = serializers.DateTimeField(allow_null=True)
@@ -77,15 +85,27 @@ def session_item_wire(session: Session) -> dict[str, Any]:
         "environment_id": ids.to_wire(ids.ENVIRONMENT, session.environment_id),
         "title": session.title,
         "state": "live" if session.ended_at is None else "ended",
+        "status": status_of(session),
         "created_at": to_wire(session.created_at),
         "created_by": actor_wire(session.created_by_type, session.created_by_id),
         "ended_at": optional_to_wire(session.ended_at),
     }
 
 
+class SessionAgentShape(serializers.Serializer[Any]):
+    """What a worker asks of the agent that it runs tools for; the hub keeps no skills and no tools of one."""
+
+    type = serializers.ChoiceField(choices=["agent"])
+    id = serializers.CharField(allow_null=True)
+    skills = serializers.ListField(child=serializers.DictField())
+    tools = serializers.ListField(child=serializers.DictField())
+
+
 class SessionShape(SessionItemShape):
     agent_id = serializers.CharField(allow_null=True)
+    agent = SessionAgentShape()
     deployment_id = serializers.CharField(allow_null=True)
+    principal = PrincipalShape(allow_null=True)
     memory = serializers.ListField(child=serializers.DictField())
     resources = serializers.ListField(child=serializers.DictField())
     system_context = serializers.CharField(allow_null=True)
@@ -95,7 +115,14 @@ def session_wire(details: SessionDetails) -> dict[str, Any]:
     deployment = details.deployment
     return session_item_wire(details.session) | {
         "agent_id": deployment.agent_id if deployment else None,
+        "agent": {
+            "type": "agent",
+            "id": deployment.agent_id if deployment else None,
+            "skills": [],
+            "tools": [],
+        },
         "deployment_id": deployment.wire_id if deployment else None,
+        "principal": details.principal.to_wire() if details.principal else None,
         "memory": [_binding_wire(one) for one in details.bindings],
         "resources": [attachment_facts(one) for one in details.attachments],
         "system_context": system_context(details.attachments),
@@ -123,13 +150,29 @@ def _binding_wire(state: BindingState) -> dict[str, Any]:
 
 
 class SessionEventBody(StrictSerializer):
-    type = Pattern(r"^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*\Z", length_max=64)
+    """One event, or `events`: several, each in the form of Managed Agents."""
+
+    type = Pattern(EVENT_TYPE, length_max=EVENT_TYPE_LENGTH_MAX, required=False)
     data = JsonObject(required=False)  # type: ignore[assignment]
+    events = serializers.ListField(
+        child=JsonObject(), min_length=1, max_length=EVENTS_AT_ONCE_MAX, required=False
+    )
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        if ("events" in values) == ("type" in values):
+            raise serializers.ValidationError({"type": "Send either a type, or events."})
+        if "events" in values and "data" in values:
+            raise serializers.ValidationError({"data": "Each of the events brings its own."})
+        return values
 
 
 class ListEventsQuery(StrictSerializer):
+    """`page` and `order`: in the form of Managed Agents, where `limit` may be larger than a page is."""
+
     after = Integer(required=False, min_value=0)
-    limit = Integer(required=False, min_value=1, max_value=100)
+    limit = Integer(required=False, min_value=1, max_value=1_000)
+    page = Text(length_max=4_096, required=False)
+    order = Choice(choices=["asc", "desc"], required=False)
 
 
 class StreamEventsQuery(StrictSerializer):
@@ -165,18 +208,25 @@ def event_wire(event: SessionEvent) -> dict[str, Any]:
 
 
 class ModelInput(StrictSerializer):
+    """`untrusted`: what the model is given holds what others said, such as the result of a tool of the application."""
+
     text = Text(required=False, allow_null=True)
+    untrusted = Flag(required=False)
 
 
 class OpenRequestBody(StrictSerializer):
+    """`principal`: whose input it is, where that is not the session's."""
+
     client_request_id = Text(length_min=1, length_max=256)
     input = ModelInput(required=False)
+    principal = PrincipalBody(required=False)
 
 
 class ModelRequestItemShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["model_request"])
     client_request_id = serializers.CharField()
+    principal = PrincipalShape(allow_null=True)
     state = serializers.ChoiceField(choices=["recalling", "accepted", "recall_failed"])
     selected = serializers.ListField(child=serializers.CharField(), allow_null=True)
     failure = serializers.DictField(allow_null=True)
@@ -190,13 +240,37 @@ class ProjectionShape(serializers.Serializer[Any]):
     writable = serializers.BooleanField()
 
 
+class ItemOriginShape(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    version = serializers.CharField()
+
+
+class RecalledItemShape(serializers.Serializer[Any]):
+    """What belongs into the conversation, untrusted: see `references` beside it."""
+
+    source = serializers.ChoiceField(choices=["memory"])  # type: ignore[assignment]
+    trust = serializers.ChoiceField(choices=["untrusted_reference"])
+    origin = ItemOriginShape()
+    text = serializers.CharField()
+
+
 class ModelRequestShape(ModelRequestItemShape):
     memory = serializers.DictField(child=ProjectionShape())
+    items = RecalledItemShape(many=True)
+    references = serializers.CharField(allow_blank=True)
 
 
 def model_request_wire(accepted: Accepted) -> dict[str, Any]:
-    return request_facts(accepted.request) | {
-        "memory": {one.resource_id: projection_facts(one) for one in accepted.projections}
+    memory = {one.resource_id: projection_facts(one) for one in accepted.projections}
+    return request_facts(accepted.request) | {"memory": memory} | _items_wire(accepted.items)
+
+
+def _items_wire(items: Iterable[RecalledItem]) -> dict[str, Any]:
+    """What was forgotten since is not shown."""
+    shown = [(one.record_id, one.version, one.text) for one in items if one.text is not None]
+    return {
+        "items": [item_wire(*one) for one in shown],
+        "references": render_references((id_, text) for id_, _, text in shown),
     }
 
 
@@ -205,6 +279,7 @@ def request_facts(request: ModelRequest) -> dict[str, Any]:
         "id": request.wire_id,
         "type": "model_request",
         "client_request_id": request.client_request_id,
+        "principal": request.principal,
         "state": request.state,
         "selected": request.selected,
         "failure": request.cause,
@@ -241,7 +316,7 @@ class ToolCallBody(StrictSerializer):
 
 
 class ToolCallShape(serializers.Serializer[Any]):
-    """`is_error` and `output` are null while the call is started, and not done."""
+    """`is_error` and `output` are null while the call is started, and not done. `items`: the records that a search gave."""
 
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["tool_call"])
@@ -249,6 +324,8 @@ class ToolCallShape(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=["started", "done"])
     is_error = serializers.BooleanField(allow_null=True)
     output = serializers.JSONField(allow_null=True)
+    items = RecalledItemShape(many=True)
+    references = serializers.CharField(allow_blank=True)
 
 
 def tool_call_wire(call: ToolCall) -> dict[str, Any]:
@@ -259,4 +336,11 @@ def tool_call_wire(call: ToolCall) -> dict[str, Any]:
         "state": call.state,
         "is_error": call.is_error,
         "output": call.output,
-    }
+    } | _items_wire(_items_of(call))
+
+
+def _items_of(call: ToolCall) -> list[RecalledItem]:
+    """Best first; read with the call."""
+    if call.name != SEARCH_MEMORY:
+        return []
+    return sorted(call.recalled_items.all(), key=lambda item: item.id)

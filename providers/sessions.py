@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -17,13 +18,16 @@ from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import deployments, documents
+from providers import deployments, documents, session_tokens
 from providers.bindings import WantedBinding, add_bindings, list_bindings
 from providers.declarations import Manifest
 from providers.models import Binding, Deployment, ModelRequest, PinnedDeployment
+from providers.pins import find_pinned
+from providers.principals import Principal
 from stores.attachments import WantedStore, attach_stores, find_holders, list_attachments
 from stores.memory_stores import get_store
 from stores.models import Attachment, Memory
+from stores.work import end_work
 
 DEFAULT_ENVIRONMENT = "production"  # contract: section 4, of a bare agent id
 NO_DEPLOYMENT = Manifest({}, {}, ())
@@ -31,7 +35,10 @@ NO_DEPLOYMENT = Manifest({}, {}, ())
 
 @dataclass(frozen=True, slots=True)
 class WantedSession:
-    """What a session is asked for with. `agent`: `agent_id@environment`, an agent's id, or None with stores only."""
+    """What a session is asked for with. `agent`: `agent_id@environment`, an agent's id, or None with stores only.
+
+    `principal`: whose records it means, while its requests name nobody else.
+    """
 
     environment: str | None
     agent: str | None
@@ -39,6 +46,7 @@ class WantedSession:
     bindings: Sequence[WantedBinding]
     stores: Sequence[WantedStore]
     title: str
+    principal: Principal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class BindingState:
 class SessionDetails:
     session: Session
     deployment: Deployment | None
+    principal: Principal | None
     bindings: list[BindingState]
     attachments: list[Attachment]
 
@@ -104,7 +113,7 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
     session.save(force_insert=True)
     manifest = NO_DEPLOYMENT
     if deployment is not None:
-        PinnedDeployment.objects.create(session=session, project_id=actor.project_id, deployment=deployment)
+        _pin(session, deployment, wanted.principal)
         manifest = deployments.manifest_of(deployment)
     attach_stores(session, wanted.stores, actor=actor)
     add_bindings(session, wanted.bindings, manifest, actor=actor)
@@ -120,6 +129,15 @@ def _create_session(wanted: WantedSession, idempotency_key: str | None, actor: A
         actor=actor,
     )
     return Opened(details_of(session), is_new=True)
+
+
+def _pin(session: Session, deployment: Deployment, principal: Principal | None) -> None:
+    PinnedDeployment.objects.create(
+        session=session,
+        project_id=session.project_id,
+        deployment=deployment,
+        principal=None if principal is None else principal.to_wire(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,8 @@ def choose_deployment(
     if agent_id is None and wanted.bindings:
         agent_id = deployments.DEFAULT_AGENT
     if agent_id is None:
+        if wanted.principal is not None:
+            raise InvalidRequest("principal: Only a session with a deployment binds records of a principal.")
         return None
     active = deployments.find_active(environment_id, agent_id)
     if active is None:
@@ -230,16 +250,15 @@ def _not_promoted(sentence: str) -> Conflict:
 def _request_sha256(wanted: WantedSession, environment_id: UUID, deployment: Deployment | None) -> str:
     """Of what the session is, with defaults filled in. A redeploy makes the request of an alias another one."""
     stores = [[one.store_id, one.access, one.instructions] for one in wanted.stores]
-    return sha256_hex(
-        canonical_json(
-            {
-                "environment": environment_id.hex,
-                "deployment": deployment.id.hex if deployment else None,
-                "memory": {one.resource_id: one.canonical() for one in wanted.bindings},
-                "stores": stores,
-            }
-        )
-    )
+    asked: dict[str, Any] = {
+        "environment": environment_id.hex,
+        "deployment": deployment.id.hex if deployment else None,
+        "memory": {one.resource_id: one.canonical() for one in wanted.bindings},
+        "stores": stores,
+    }
+    if wanted.principal is not None:
+        asked["principal"] = wanted.principal.to_wire()
+    return sha256_hex(canonical_json(asked))
 
 
 def _find_by_key(idempotency_key: str, environment_id: UUID, actor: Actor) -> Session | None:
@@ -266,12 +285,9 @@ def details_of(session: Session) -> SessionDetails:
     bindings = list_bindings(session)
     frozen = _frozen_documents(bindings)
     states = [BindingState(one, is_writable(session, one, frozen)) for one in bindings]
-    return SessionDetails(session, find_deployment(session), states, list_attachments(session))
-
-
-def find_deployment(session: Session) -> Deployment | None:
-    pinned = find_row(PinnedDeployment.objects.filter(session_id=session.id).select_related("deployment"))
-    return None if pinned is None else pinned.deployment
+    pinned = find_pinned(session.id)
+    deployment, principal = (None, None) if pinned is None else (pinned.deployment, pinned.principal)
+    return SessionDetails(session, deployment, principal, states, list_attachments(session))
 
 
 def _frozen_documents(bindings: Sequence[Binding]) -> dict[tuple[UUID, str], bool]:
@@ -291,7 +307,14 @@ def is_writable(session: Session, binding: Binding, frozen: dict[tuple[UUID, str
         store = binding.resource.store
         assert store is not None
         return store.frozen_at is None and frozen.get((store.id, f"/{binding.target_id}")) is False
+    if binding.scope == "records":
+        return bool(binding.resource.provider["memoryWrite"] != "deny")
     return binding.scope == "namespace"
+
+
+def session_actor(session: Session) -> Actor:
+    """Who a model's write is made by."""
+    return Actor("session_actor", session.wire_id, session.project_id, session.environment_id, frozenset())
 
 
 def list_sessions(
@@ -321,6 +344,8 @@ def end_session(session_id: str, *, actor: Actor) -> SessionDetails:
         session.ended_at = ClockTimestamp()
         session.save(update_fields=["ended_at"])
         Binding.objects.filter(session_id=session.id, revoked_at=None).update(revoked_at=session.ended_at)
+        end_work(session)
+        session_tokens.revoke_all(session)
         # No recall needs it any more, also not one that was broken off.
         ModelRequest.objects.filter(session_id=session.id).exclude(input_text=None).update(input_text=None)
         audit.record(
@@ -357,6 +382,8 @@ def delete_session(session_id: str, *, actor: Actor) -> str:
     """Its events, requests and tool calls go with it, and its stores are free; documents stay. Raises: NotFound."""
     session = sessions.lock_session(session_id, actor)
     wire_id = session.wire_id
+    end_work(session)
+    session_tokens.revoke_all(session)  # before the copies, as what is done with a token has them
     erasure.hold_copies(session.environment_id)  # an erasure goes through the same rows in another order
     Session.objects.filter(id=session.id).delete()  # the database removes what belongs to it
     audit.record(AuditAction.SESSION_DELETED, wire_id, environment_id=session.environment_id, actor=actor)

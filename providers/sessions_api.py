@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from memoryhub import event_streams, session_events
+from memoryhub import sessions as ground_sessions
 from memoryhub.actors import Actor
-from memoryhub.api import Door, HubView, operation
+from memoryhub.api import operation
 from memoryhub.errors import InvalidRequest
 from memoryhub.problems import json_response
 from memoryhub.shapes import DeletedShape, deleted_wire
-from memoryhub.strict_json import StrictJSONError, check_text
-from providers import sessions
+from providers import managed_forms, sessions
 from providers.bindings import parse_bindings
+from providers.managed_forms import managed_event_wire
+from providers.principals import read_principal
 from providers.serializers import list_request
 from providers.session_serializers import (
     CreateSessionBody,
@@ -32,33 +34,10 @@ from providers.session_serializers import (
     session_wire,
 )
 from providers.sessions import Opened, WantedSession
-from providers.views import SessionView, no_content
+from providers.views import KeyedView, SessionView, no_content
 from stores.attachments import WantedStore
 
 type Values = dict[str, Any]
-IDEMPOTENCY_KEY_LENGTH_MAX = 256  # contract: section 4
-
-
-class KeyedView(HubView):
-    """A URL whose POST may be repeated under an `Idempotency-Key`."""
-
-    def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
-        arguments = super()._arguments(request, door)
-        return arguments | ({"idempotency_key": _read_key(request)} if request.method == "POST" else {})
-
-
-def _read_key(request: HttpRequest) -> str | None:
-    """Raises: InvalidRequest."""
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return None
-    try:
-        check_text(key)
-    except StrictJSONError as error:
-        raise InvalidRequest("Idempotency-Key: It holds a character that cannot be kept.") from error
-    if not 1 <= len(key) <= IDEMPOTENCY_KEY_LENGTH_MAX:
-        raise InvalidRequest(f"Idempotency-Key: It must have 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} characters.")
-    return key
 
 
 class Sessions(KeyedView):
@@ -78,6 +57,7 @@ class Sessions(KeyedView):
             bindings=parse_bindings(body.get("memory", {})),
             stores=[_wanted_store(one) for one in body.get("resources", [])],
             title=body.get("title", ""),
+            principal=read_principal(body.get("principal")),
         )
         return _answer(sessions.create_session(wanted, idempotency_key=idempotency_key, actor=actor))
 
@@ -164,6 +144,10 @@ class Events(SessionView):
         status=201,
     )
     def post(self, session_id: str, *, body: Values, actor: Actor) -> Values:
+        if "events" in body:
+            wanted = managed_forms.read_managed_events(body["events"])
+            added = session_events.add_events(session_id, wanted, actor=actor)
+            return {"data": [managed_event_wire(event) for event in added]}
         event = session_events.add_event(
             session_id, type_=body["type"], data=body.get("data", {}), actor=actor
         )
@@ -173,7 +157,16 @@ class Events(SessionView):
         "session_events.list", "List a session's events", query=ListEventsQuery, answer=SessionEventsShape
     )
     def get(self, session_id: str, *, query: Values, actor: Actor) -> Values:
+        if managed_forms.is_asked_for(self.request.headers):
+            return _managed_page(session_id, query, actor)
+        for name in ("page", "order"):
+            if name in query:
+                raise InvalidRequest(
+                    f"{name}: Only in the form of Managed Agents; here events go on `after` a number."
+                )
         after, limit = query.get("after", 0), query.get("limit", session_events.EVENTS_PER_PAGE_MAX)
+        if limit > session_events.EVENTS_PER_PAGE_MAX:
+            raise InvalidRequest(f"limit: At most {session_events.EVENTS_PER_PAGE_MAX} events at once.")
         events = session_events.list_events(session_id, after=after, limit=limit + 1, actor=actor)
         shown = events[:limit]
         return {
@@ -181,6 +174,14 @@ class Events(SessionView):
             "has_more": len(events) > limit,
             "next_after": shown[-1].number if shown else after,
         }
+
+
+def _managed_page(session_id: str, query: Values, actor: Actor) -> Values:
+    order = query.get("order", "asc")
+    limit = min(query.get("limit", managed_forms.PAGE_EVENTS_MAX), managed_forms.PAGE_EVENTS_MAX)
+    wanted = list_request("session_events", query | {"limit": limit}, {"session": session_id, "order": order})
+    page = session_events.page_events(session_id, wanted, newest_first=order == "desc", actor=actor)
+    return page.as_wire(managed_event_wire)
 
 
 class EventStream(SessionView):
@@ -195,9 +196,16 @@ class EventStream(SessionView):
     def get(self, session_id: str, *, query: Values, actor: Actor) -> HttpResponseBase:
         request = self.request
         seen = request.headers.get("Last-Event-ID", "")
-        after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= 18 else query.get("after", 0)
+        is_managed = managed_forms.is_asked_for(request.headers)
+        after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= 18 else query.get("after")
+        if after is None:
+            session = ground_sessions.get_session(session_id, actor=actor)
+            after = managed_forms.live_after(session) if is_managed else 0
         frames = event_streams.stream_events(
-            session_id, after=after, authenticate=lambda: self.authenticate(request), shape=event_wire
+            session_id,
+            after=after,
+            authenticate=lambda: self.authenticate(request),
+            shape=managed_event_wire if is_managed else event_wire,
         )
         if frames is None:
             return no_content()  # tells a reader that comes back by itself to stop

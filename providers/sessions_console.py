@@ -17,10 +17,13 @@ from providers import inspections, service_overviews, session_overviews
 from providers import sessions as verbs
 from providers.session_overviews import SessionFilters
 from providers.waterfalls import draw_together
-from stores import memory_stores
+from stores import memory_stores, work, work_lists
 from stores.attachments import system_context
 
 EVENTS_SHOWN = 10
+WORK_SHOWN = 10
+STOPPED = "The work item has stopped: nothing is saved with its token any more."
+STOPPING = "The worker is told with its next heartbeat, and has the time of one lease to save what it has."
 STATES = {"live": True, "ended": False}
 OPEN_EXAMPLE = """curl {url}/v1/sessions \\
   -H "Authorization: Bearer $MEMORYHUB_KEY" -H "Content-Type: application/json" \\
@@ -90,6 +93,7 @@ def session(request: PageRequest, session_id: str, *, actor: Actor) -> HttpRespo
         "details": details,
         "session": details.session,
         "context": system_context(details.attachments),
+        "work": work_lists.work_of_session(details.session, WORK_SHOWN),
         "requests": inspections.list_inspected(session_id, wanted, actor=actor),
         "events": session_events.list_events(session_id, after=last, limit=EVENTS_SHOWN, actor=actor)[::-1],
         "names": name_actors([details.session.created_by_id], actor=actor),
@@ -157,6 +161,22 @@ def _facts(session_id: str, actor: Actor) -> dict[str, Any]:
     details = verbs.inspect_session(session_id, actor=actor)
     counts = inspections.count_requests(details.session)
     return {"details": details, "session": details.session, **counts}
+
+
+@page("work.stop")
+def stop_work(request: PageRequest, session_id: str, work_id: str, *, actor: Actor) -> HttpResponse:
+    """Asks first: what the worker has not saved yet may be lost."""
+    session = verbs.inspect_session(session_id, actor=actor).session
+    environment = request.place.environment.wire_id
+    item = work.get_work(environment, work_id, actor=actor)
+    if item.session_id != session.id:
+        raise NotFound("work item")
+    if request.method == "POST":
+        at_once = request.POST.get("at_once") == "yes"
+        stopped = work.stop_work(environment, work_id, is_forced=at_once, actor=actor)
+        messages.success(request, STOPPED if stopped.state == "stopped" else STOPPING)
+        return go_to(request, "session", session_id=session_id)
+    return render(request, "providers/stop_work.html", {"session": session, "work": item})
 
 
 @page("bindings.revoke")

@@ -11,10 +11,12 @@ from django.db import transaction
 
 from memoryhub import wakeups
 from memoryhub.columns import ClockTimestamp
+from memoryhub.kept_queries import KeptSelect, update_row
 from providers import model_requests
 from providers.http_calls import DONE
 from providers.models import HttpOperation, ToolCall
 from providers.retries import Decision, Kind, Verdict
+from providers.told import tell_uncertain
 from providers.wire_answers import WireAnswer, host_error
 
 UNCERTAIN = {"status": "uncertain"}
@@ -30,13 +32,24 @@ _SETTLED = (
 )
 
 
+_recalls = KeptSelect(
+    lambda model_request_id: HttpOperation.objects.filter(
+        model_request_id=model_request_id, kind=Kind.RECALL
+    ).defer("body")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """`code`: ok, uncertain, rejected, or the error's. `output`: what a model is told, or a recall's answer."""
+    """`code`: ok, uncertain, rejected, or the error's. `output`: what a model is told, or a recall's answer.
+
+    `is_uncertain`: of a write that may have been done, and nobody knows.
+    """
 
     code: str
     output: Any
     is_error: bool
+    is_uncertain: bool = False
 
 
 def rejected(reason: str) -> Settlement:
@@ -51,14 +64,14 @@ def failed(
         details = error.get("details", {})
         details = details if isinstance(details, dict) else {"provider": details}
         error = error | {"details": details | {"mayHaveCommitted": True}}
-    return Settlement(error["code"][:256], {"error": error}, is_error=True)
+    return Settlement(error["code"][:256], {"error": error}, is_error=True, is_uncertain=may_have_committed)
 
 
 def from_decision(operation: HttpOperation, decision: Decision, answer: WireAnswer) -> Settlement:
     if decision.verdict is Verdict.RESULT:
         return Settlement("ok", answer.value, is_error=False)
     if decision.verdict is Verdict.UNCERTAIN:
-        return Settlement("uncertain", UNCERTAIN, is_error=False)
+        return Settlement("uncertain", UNCERTAIN, is_error=False, is_uncertain=True)
     error = answer.error or host_error("invalid_response")
     if decision.verdict is Verdict.EXHAUSTED:
         error = _exhausted(operation, answer)
@@ -80,13 +93,30 @@ def settle(operation: HttpOperation, settlement: Settlement) -> None:
     operation.state, operation.code, operation.claim = DONE, settlement.code, None
     operation.finished_at, operation.next_attempt_at = ClockTimestamp(), None
     if operation.kind == Kind.RECALL:
-        operation.outcome = settlement.output
-    operation.save(update_fields=_SETTLED)
-    if operation.kind == Kind.RECALL:
-        model_requests.settle_request(operation.session, operation.model_request)
-    else:
-        assert operation.tool_call is not None
-        _finish_call(operation.tool_call, settlement, was_sent=operation.attempt > 0)
+        _finish_recall(operation, settlement.output)
+        return
+    update_row(operation, *_SETTLED)
+    assert operation.tool_call is not None
+    _finish_call(operation.tool_call, settlement, was_sent=operation.attempt > 0)
+    if settlement.is_uncertain:
+        tell_uncertain(operation)
+
+
+def _finish_recall(operation: HttpOperation, output: Any) -> None:
+    """What it answered stands in its row only while others of its request have not answered yet."""
+    others = _asked_beside(operation)
+    is_last = all(one.state == DONE for one in others)
+    operation.outcome = None if is_last else output
+    update_row(operation, *_SETTLED)
+    if is_last:
+        answers = {one.resource_id: one.outcome for one in others} | {operation.resource_id: output}
+        model_requests.settle_request(operation.session, operation.model_request, answers)
+
+
+def _asked_beside(operation: HttpOperation) -> list[HttpOperation]:
+    """The other recalls of its request and round, which one transaction keeps together."""
+    asked = _recalls.rows(model_request_id=operation.model_request_id)
+    return [one for one in asked if one.round == operation.round and one.id != operation.id]
 
 
 def _finish_call(call: ToolCall, settlement: Settlement, *, was_sent: bool) -> None:

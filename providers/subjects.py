@@ -11,6 +11,7 @@ from providers.deployments import visible_deployments
 from providers.endpoint_models import EndpointCredential, ExternalPartition, ExternalRecord
 from providers.endpoints import visible_endpoints
 from providers.models import HttpOperation
+from providers.record_models import MemoryEffect
 
 
 def _sessions(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
@@ -43,9 +44,7 @@ def _secrets(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
 
 
 def _calls(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
-    rows = HttpOperation.objects.filter(project_id=actor.project_id, id__in=keys)
-    if actor.environment_id is not None:
-        rows = rows.filter(environment_id=actor.environment_id)
+    rows = HttpOperation.objects.filter(**actor.owners, id__in=keys)
     return {
         row.id: Subject(
             f"a {row.tool or 'recall'} of {row.resource_id}",
@@ -54,6 +53,17 @@ def _calls(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
             row.environment_id,
         )
         for row in rows.only("id", "tool", "resource_id", "environment_id")
+    }
+
+
+def _effects(keys: list[UUID], actor: Actor) -> dict[UUID, Subject]:
+    """By no text of theirs, and no name of anybody."""
+    rows = MemoryEffect.objects.filter(project_id=actor.project_id, id__in=keys).select_related("scope")
+    if actor.environment_id is not None:
+        rows = rows.filter(scope__environment_id=actor.environment_id)
+    return {
+        row.id: Subject("a write of a record", "effect", {"effect_id": row.wire_id}, row.scope.environment_id)
+        for row in rows.defer("payload", "outcome")
     }
 
 
@@ -98,6 +108,7 @@ SUBJECTS: dict[str, FindSubjects] = {
     ids.DEPLOYMENT: _deployments,
     ids.SECRET: _secrets,
     ids.HTTP_OPERATION: _calls,
+    ids.MEMORY_EFFECT: _effects,
     ids.ENDPOINT: _endpoints,
     ids.ENDPOINT_CREDENTIAL: _credentials,
     ids.EXTERNAL_PARTITION: _partitions,

@@ -1,16 +1,17 @@
-"""A model's calls of its memory tools: one outcome for one call id. Source: contract, sections 6.4, 7.2 and 9.2.
+"""A model's calls of its memory tools: one outcome for one call id. Source: contract, sections 6.4, 7.2 and 9.2; for the tools of
+records that of the memory provider, section 6.
 
 Every call of a session passes its lock, so a call that is posted twice runs once, and nothing is saved after an end.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from uuid import UUID
 
+from django.db.models import prefetch_related_objects
 from django.db.transaction import atomic
 
-from memoryhub import erasure, ids, sessions
+from memoryhub import erasure, ids, sessions, wakeups
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
 from memoryhub.credentials import hold_credential
@@ -20,40 +21,33 @@ from memoryhub.models import Session
 from memoryhub.pagination import ListRequest
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
-from providers import deployments, documents, http_calls, model_requests, waiting
+from providers import documents, http_calls, model_requests, record_calls
+from providers.bindings import find_live_binding
 from providers.documents import document_facts
-from providers.limits import ARGUMENTS_BYTES_MAX, SUMMARY_BYTES_MAX
+from providers.embedding import Vector, find_backend
+from providers.limits import ARGUMENTS_BYTES_MAX, SUMMARY_BYTES_MAX, WAIT_SECONDS_MAX
 from providers.models import Binding, ModelRequest, Projection, ToolCall
-from providers.offers import DOCUMENT_TOOLS, PREFIX, UNNAMED, Target, choose_target, known_tools, offer_tools
+from providers.offers import (
+    DOCUMENT_TOOLS,
+    PREFIX,
+    RECORD_TOOL_NAMES,
+    SEARCH_MEMORY,
+    UNNAMED,
+    Target,
+    choose_target,
+    known_tools,
+    offer_tools,
+)
+from providers.pins import find_pinned
+from providers.record_calls import RecordCall
+from providers.record_names import seal_digest
 from providers.schemas import RESERVED_ARGUMENT, find_argument_problems
-from providers.sessions import find_deployment
+from providers.sessions import session_actor
+from providers.tool_outcomes import Outcome, rejected, tool_error
 from stores.memory_stores import share_store
 from stores.models import Memory, MemoryStore
 
 _SAVE, _LIST, _READ = (PREFIX + tool.name for tool in DOCUMENT_TOOLS)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the model is told. `version_ids`: the memory versions whose text or title stands in it or in the arguments.
-
-    `keeps_arguments`: False for a call that did nothing: its text stands in no version, so no erasure would find it.
-    """
-
-    output: Any
-    is_error: bool = False
-    resource_id: str | None = None
-    version_ids: list[UUID] = field(default_factory=list)
-    keeps_arguments: bool = False
-
-
-def rejected(reason: str, **facts: Any) -> Outcome:
-    return Outcome({"status": "rejected", "reason": reason, **facts})
-
-
-def tool_error(code: str, message: str, **details: Any) -> Outcome:
-    error: dict[str, Any] = {"code": code, "message": message}
-    return Outcome({"error": error | ({"details": details} if details else {})}, is_error=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +65,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The call of a service, which a worker makes. `tool`: its declared name."""
+    """The call of a service, which a worker makes, or of a provider of records. `tool`: its declared name."""
 
     binding: Binding
     tool: str
@@ -93,29 +87,53 @@ def call_tool(
     the call may still be started, and is to be asked for again.
     Raises: NotFound; Conflict for other content under the same id (`tool_call_mismatch`) or without a selection; Gone.
     """
-    call = _begin_call(session_id, request_id, call_id, name, arguments, actor)
+    vector = None
+    if name == SEARCH_MEMORY and find_backend() is not None:
+        vector = _find_vector(session_id, request_id, call_id, arguments, actor)
+    call, is_new = _begin_call(session_id, request_id, call_id, name, arguments, vector, actor)
     if call.state == "done":
         return call
-    if waits:
-        waiting.wait_for(call.wire_id, partial(_is_done, call.id))
-    return get_call(session_id, call.wire_id, actor=actor)
+    if is_new and name in RECORD_TOOL_NAMES:
+        record_calls.finish_elsewhere(_record_call(call.model_request.session, call), actor=actor)
+        return get_call(session_id, call.wire_id, actor=actor)
+    look = partial(get_call, session_id, call.wire_id, actor=actor)
+    seconds = WAIT_SECONDS_MAX if waits else 0
+    return wakeups.wait_for(call.wire_id, look, _is_done, seconds=seconds)
 
 
-def _is_done(call_id: UUID) -> bool:
-    return not ToolCall.objects.filter(id=call_id, state="started").exists()
+def _find_vector(
+    session_id: str, request_id: str, call_id: str, arguments: dict[str, Any], actor: Actor
+) -> Vector | None:
+    """Of the query of a search that has no outcome yet: before the session is locked. Raises: NotFound."""
+    session = sessions.get_session(session_id, actor=actor)
+    request = model_requests.find_request(session, request_id)
+    if ToolCall.objects.filter(model_request_id=request.id, call_id=call_id).exists():
+        return None
+    return record_calls.find_vector(session, arguments.get("query"))
+
+
+def _is_done(call: ToolCall) -> bool:
+    return call.state != "started"
 
 
 @atomic(durable=True)
 def _begin_call(
-    session_id: str, request_id: str, call_id: str, name: str, arguments: dict[str, Any], actor: Actor
-) -> ToolCall:
+    session_id: str,
+    request_id: str,
+    call_id: str,
+    name: str,
+    arguments: dict[str, Any],
+    vector: Vector | None,
+    actor: Actor,
+) -> tuple[ToolCall, bool]:
+    """The call, and whether it was made now. `vector`: of a search's query."""
     hold_credential(actor)
     session = sessions.lock_session(session_id, actor)
     request = model_requests.find_request(session, request_id)
-    request_sha256 = sha256_hex(exact_json([name, arguments]))
+    request_sha256 = _seal(name, arguments)
     held = find_row(ToolCall.objects.filter(model_request_id=request.id, call_id=call_id))
     if held is not None:
-        return _repeat(held, request_sha256)
+        return _with_items(_repeat(held, request_sha256)), False
     if request.selected is None:
         raise Conflict("The render has selected no memory yet.", error_code="selection_missing")
     call = ToolCall(
@@ -128,25 +146,56 @@ def _begin_call(
         state="done",
     )
     outcome = _run(session, request, name, arguments)
+    if isinstance(outcome, Pending) and name in RECORD_TOOL_NAMES:
+        return _with_items(_begin_record_call(session, call, outcome, vector)), True
     if isinstance(outcome, Pending):
-        return _start(session, call, outcome)
+        return _start(session, call, outcome), True
     call.output, call.is_error, call.resource_id = outcome.output, outcome.is_error, outcome.resource_id
     call.version_ids, call.finished_at = outcome.version_ids, ClockTimestamp()
     if not outcome.keeps_arguments:
         call.arguments = None
     call.save(force_insert=True)
     call.refresh_from_db(fields=["output"])  # as whoever repeats the call gets it, byte for byte
+    return call, True
+
+
+def _seal(name: str, arguments: dict[str, Any]) -> str:
+    """Tells the call from another under its id. Nobody can guess a record's text from it, also once that is forgotten."""
+    said = exact_json([name, arguments])
+    return seal_digest(said).hex() if name in RECORD_TOOL_NAMES else sha256_hex(said)
+
+
+def _begin_record_call(session: Session, call: ToolCall, pending: Pending, vector: Vector | None) -> ToolCall:
+    call.state, call.resource_id = "started", pending.binding.resource.resource_id
+    of = replace(_record_call(session, call), vector=vector)
+    call.origin = record_calls.find_origin(of)
+    call.save(force_insert=True)
+    outcome = record_calls.begin(of, pending.binding)
+    if outcome is not None:
+        record_calls.end_call(call, outcome)
+        call.refresh_from_db(fields=["output"])
+    return call
+
+
+def _record_call(session: Session, call: ToolCall) -> RecordCall:
+    pinned = find_pinned(session.id)
+    assert pinned is not None and call.arguments is not None
+    return RecordCall(session, call.model_request, call, call.arguments, pinned)
+
+
+def _with_items(call: ToolCall) -> ToolCall:
+    """With what a search gave."""
+    if call.name == SEARCH_MEMORY:
+        prefetch_related_objects([call], "recalled_items")
     return call
 
 
 def _start(session: Session, call: ToolCall, pending: Pending) -> ToolCall:
     call.state, call.resource_id = "started", pending.binding.resource.resource_id
     call.save(force_insert=True)
-    deployment = find_deployment(session)
-    assert deployment is not None
-    http_calls.add_tool_call(
-        session, call, pending.binding, deployments.manifest_of(deployment), pending.tool
-    )
+    pinned = find_pinned(session.id)
+    assert pinned is not None
+    http_calls.add_tool_call(session, call, pending.binding, pinned.manifest, pending.tool)
     return call
 
 
@@ -172,24 +221,27 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
             "invalid_arguments", f"They have {size} bytes; at most {ARGUMENTS_BYTES_MAX} are allowed."
         )
     rest = {key: value for key, value in arguments.items() if key != RESERVED_ARGUMENT}
-    # Of a document's tool the arguments are checked first (7.2), of a service's its target (9.2).
-    documents_tool = next((target for target in of_session.targets.values() if target.is_document), None)
-    if documents_tool and (problems := find_argument_problems(documents_tool.input, rest)):
+    if name in RECORD_TOOL_NAMES:
+        rest = arguments  # they have no argument of the hub's
+    # Of a tool of the hub's the arguments are checked first (7.2), of a service's its target (9.2).
+    hub_tool = next((target for target in of_session.targets.values() if target.kind != "http"), None)
+    if hub_tool and (problems := find_argument_problems(hub_tool.input, rest)):
         return _invalid(problems)
     known = known_tools(bound, selected).get(name)
     if known is None:
         return rejected("not_bound", bound=[])
     offered = offer_tools(bound, selected).get(name)
     eligible = list(offered.targets) if offered else []
-    target = choose_target(known, eligible, arguments.get(RESERVED_ARGUMENT, UNNAMED))
+    named = UNNAMED if name in RECORD_TOOL_NAMES else arguments.get(RESERVED_ARGUMENT, UNNAMED)
+    target = choose_target(known, eligible, named)
     if isinstance(target, str):
         return rejected(target, bound=eligible)
     if problems := find_argument_problems(target.input, rest):
         return _invalid(problems)
-    binding = _live_binding(session, target.resource_id)
+    binding = find_live_binding(session, target.resource_id)
     if binding is None:
         return rejected("session_closed")
-    if not target.is_document:
+    if target.kind != "document":
         return Pending(binding, name.removeprefix(PREFIX))
     outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
     return replace(outcome, resource_id=target.resource_id)
@@ -197,16 +249,6 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
 
 def _invalid(problems: list[dict[str, str]]) -> Outcome:
     return tool_error("invalid_arguments", "The arguments do not fit the tool's schema.", problems=problems)
-
-
-def _live_binding(session: Session, resource_id: str) -> Binding | None:
-    """The binding as it is now, of a session that is live; None when it is revoked or the session has ended."""
-    if session.ended_at is not None:
-        return None
-    live = Binding.objects.filter(session_id=session.id, revoked_at=None).select_related(
-        "resource__store", "namespace"
-    )
-    return find_row(live.filter(resource__resource_id=resource_id))
 
 
 def _store_of(binding: Binding) -> MemoryStore:
@@ -229,11 +271,6 @@ def _save(call: _Call) -> Outcome:
     if documents.revision_of(memory) != _recalled_revision(call):
         return _conflict(memory)
     return _write(call, store, memory, text, summary, actor)
-
-
-def session_actor(session: Session) -> Actor:
-    """Who a model's save is written by."""
-    return Actor("session_actor", session.wire_id, session.project_id, session.environment_id, frozenset())
 
 
 def _find_too_large(store: MemoryStore, text: str, summary: str | None) -> Outcome | None:
@@ -325,7 +362,7 @@ def get_call(session_id: str, call_id: str, *, actor: Actor) -> ToolCall:
     if call is None:
         raise NotFound("tool call")
     _require_kept(call)
-    return call
+    return _with_items(call)
 
 
 def _require_kept(call: ToolCall) -> None:

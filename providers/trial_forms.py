@@ -77,10 +77,13 @@ class TrialForm(forms.Form):
 
     def _add_choice(self, one: Choice) -> None:
         options = [("", "Not bound")]
-        if one.is_documents:
+        if one.kind == "document":
             options.append(("collection", "All documents: an overview"))
             options += [(f"document:{id_}", f"{id_}: {title}") for id_, title in one.documents]
             first = f"document:{one.documents[0][0]}" if one.documents else "collection"
+        elif one.kind == "records":
+            options.append(("records", "The records of whoever asks: its tools"))
+            first = "records"
         else:
             options.append(("namespace", "A namespace: only its tools can be shown here"))
             first = ""

@@ -78,7 +78,7 @@ class Choice:
 
     resource_id: str
     description: str
-    is_documents: bool
+    kind: str
     documents: list[tuple[str, str]]
 
 
@@ -107,4 +107,4 @@ def _choice(resource: Resource, first_document_id: str) -> Choice:
         found = {one.id: one.card.title for one in first.values()}
         for memory in newest.rows:
             found.setdefault(documents.document_id_of(memory), documents.card_of(memory).title)
-    return Choice(resource.resource_id, resource.description, resource.store is not None, list(found.items()))
+    return Choice(resource.resource_id, resource.description, resource.kind, list(found.items()))

@@ -1,12 +1,47 @@
 """What every URL below a session or a resource shares: what the actor may not see answers 404 before anything else."""
 
-from django.http import HttpResponse
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 
 from memoryhub import ids, sessions, tenancy
 from memoryhub.actors import Actor
-from memoryhub.api import HubView
+from memoryhub.api import Door, HubView
 from memoryhub.errors import InvalidRequest, NotFound
-from providers import cancellations, documents, endpoints, external_partitions, model_requests, tool_calls
+from memoryhub.strict_json import StrictJSONError, check_text
+from providers import (
+    cancellations,
+    documents,
+    endpoints,
+    external_partitions,
+    model_requests,
+    session_tokens,
+    tool_calls,
+)
+
+IDEMPOTENCY_KEY_LENGTH_MAX = 256  # contract: section 4
+
+
+class KeyedView(HubView):
+    """A URL whose POST may be repeated under an `Idempotency-Key`."""
+
+    def _arguments(self, request: HttpRequest, door: Door) -> dict[str, Any]:
+        arguments = super()._arguments(request, door)
+        return arguments | ({"idempotency_key": _read_key(request)} if request.method == "POST" else {})
+
+
+def _read_key(request: HttpRequest) -> str | None:
+    """Raises: InvalidRequest."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    try:
+        check_text(key)
+    except StrictJSONError as error:
+        raise InvalidRequest("Idempotency-Key: It holds a character that cannot be kept.") from error
+    if not 1 <= len(key) <= IDEMPOTENCY_KEY_LENGTH_MAX:
+        raise InvalidRequest(f"Idempotency-Key: It must have 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} characters.")
+    return key
 
 
 class SessionView(HubView):
@@ -14,6 +49,8 @@ class SessionView(HubView):
         session = sessions.get_session(self.kwargs["session_id"], actor=actor)
         if "request_id" in self.kwargs:
             model_requests.find_request(session, self.kwargs["request_id"])
+        if "token_id" in self.kwargs:
+            session_tokens.find_token(session, self.kwargs["token_id"])
         if "tool_call_id" in self.kwargs:
             tool_calls.get_call(session.wire_id, self.kwargs["tool_call_id"], actor=actor)
         if "operation_id" in self.kwargs:

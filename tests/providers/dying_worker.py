@@ -55,7 +55,7 @@ def before_send() -> None:
 
 def before_answer() -> None:
     """The whole request is on the wire, nothing of the answer is read."""
-    from providers import egress
+    from memoryhub import egress
 
     async def read(*_: Any, **__: Any) -> bytes:
         die()

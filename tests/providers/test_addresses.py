@@ -17,15 +17,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from memoryhub.private_origins import is_public, may_be_dialled, parse_private_origins
-from providers import egress
-from providers.egress import (
+from memoryhub import egress
+from memoryhub.egress import (
     EgressBlocked,
     EgressError,
     Outgoing,
     Reply,
     TransportFailed,
 )
+from memoryhub.private_origins import is_public, may_be_dialled, parse_private_origins
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Endpoint
 
@@ -177,13 +177,28 @@ def test_plain_http_and_bare_addresses_are_for_listed_origins(
 
 
 def test_a_listed_origin_may_resolve_to_what_is_listed_and_to_nothing_else(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert call(endpoint.origin).address == "127.0.0.1"
-    for answers in (["10.0.0.1"], ["8.8.8.8"], ["127.0.0.1", "10.0.0.1"]):
+    named = endpoint.origin.replace("127.0.0.1", "memory.internal")
+    settings.EGRESS_PRIVATE_ORIGINS = parse_private_origins(f"{named}=127.0.0.0/8")
+    for answers in (["127.0.0.1"], ["10.0.0.1"], ["8.8.8.8"], ["127.0.0.1", "10.0.0.1"]):
         monkeypatch.setattr(egress, "lookup", lambda host, port, answers=answers: answers)
+        if answers == ["127.0.0.1"]:
+            assert call(named).address == "127.0.0.1"
+            continue
         with pytest.raises(EgressBlocked):
-            call(endpoint.origin)
+            call(named)
+    assert len(endpoint.exchanges) == 1
+
+
+def test_an_address_needs_no_resolver_and_is_checked_as_any(
+    endpoint: Endpoint, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(egress, "lookup", lambda host, port: pytest.fail("asked"))
+    assert call(endpoint.origin).address == "127.0.0.1"
+    settings.EGRESS_PRIVATE_ORIGINS = parse_private_origins(f"{endpoint.origin}=10.0.0.0/8")
+    with pytest.raises(EgressBlocked):
+        call(endpoint.origin)
     assert len(endpoint.exchanges) == 1
 
 
@@ -218,7 +233,7 @@ def test_a_list_that_cannot_be_read_is_refused(text: str) -> None:
 class TlsServer:
     """Answers one request over TLS with a certificate for `name`, and keeps the server name that was asked for."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, *, days_left: int = 1) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         now = datetime.now(UTC)
@@ -228,8 +243,8 @@ class TlsServer:
             .issuer_name(subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
+            .not_valid_before(now - timedelta(days=10))
+            .not_valid_after(now + timedelta(days=days_left))
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(key, hashes.SHA256())
@@ -245,6 +260,7 @@ class TlsServer:
         )
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(self.certificate, folder / "key.pem")
+        self.received = b""
         self.names: list[str | None] = []
         self.context.sni_callback = lambda _, name, __: self.names.append(name)
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -259,6 +275,7 @@ class TlsServer:
                     received = b""
                     while not received.endswith(BODY):  # closing with bytes unread would reset the connection
                         received += secured.recv(65_536)
+                    self.received += received
                     secured.sendall(misbehaving.answer(200, b"{}"))
             except ssl.SSLError:
                 continue
@@ -267,8 +284,15 @@ class TlsServer:
 
 
 @pytest.fixture
-def tls(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[TlsServer]:
-    server = TlsServer("memory.test", tmp_path)
+def days_left() -> int:
+    return 1
+
+
+@pytest.fixture
+def tls(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, days_left: int
+) -> Iterator[TlsServer]:
+    server = TlsServer("memory.test", tmp_path, days_left=days_left)
     context = ssl.create_default_context(cafile=str(server.certificate))
     monkeypatch.setattr(egress, "tls_context", lambda: context)
     monkeypatch.setattr(egress, "lookup", lambda host, port: ["127.0.0.1"])
@@ -282,6 +306,7 @@ def tls(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_tls_keeps_the_name_while_the_address_is_dialled(tls: TlsServer) -> None:
     assert call(f"https://memory.test:{tls.port}").status == 200
     assert tls.names == ["memory.test"]
+    assert tls.received.endswith(BODY)
 
 
 def test_a_certificate_of_another_name_or_of_nobody_known_is_refused(
@@ -292,6 +317,14 @@ def test_a_certificate_of_another_name_or_of_nobody_known_is_refused(
     monkeypatch.setattr(egress, "tls_context", lambda: ssl.create_default_context())
     with pytest.raises(TransportFailed):
         call(f"https://memory.test:{tls.port}")
+
+
+@pytest.mark.parametrize("days_left", [-1])
+def test_a_certificate_that_has_expired_is_refused(tls: TlsServer, days_left: int) -> None:
+    with pytest.raises(TransportFailed):
+        call(f"https://memory.test:{tls.port}")
+    assert tls.names == ["memory.test"], "it was asked, and nothing was sent to it"
+    assert not tls.received
 
 
 def test_the_oldest_tls_is_not_spoken() -> None:

@@ -62,7 +62,7 @@ def test_before_the_first_attempt_nothing_is_sent(service: Service, monkeypatch:
         done = cancellations.cancel_operation(session_id, operation_id, actor=service.actor)
         assert (done.state, done.code) == ("done", "cancelled")
     with pytest.raises(RecallFailed):
-        model_requests._answer(service.operations()[0].model_request_id)
+        model_requests._answer(service.operations()[0].model_request)
     assert service.endpoint.exchanges == []
 
 

@@ -4,19 +4,20 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.db.transaction import atomic
 
 from memoryhub import ids, jobs
 from memoryhub.columns import ClockTimestamp
-from providers import http_operations, tool_calls
+from providers import http_calls, http_operations, tool_calls
 from providers.models import HttpOperation, ModelRequest, Projection, ToolCall
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Exchange
-from tests.providers.services import Service, in_thread, open_unwaited
+from tests.providers.services import Service, in_thread, open_unwaited, wait_until
 
 
 def begun(service: Service, tool: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolCall, HttpOperation]:
@@ -99,6 +100,38 @@ def test_two_workers_with_one_message_send_once(service: Service, monkeypatch: p
     assert len(service.endpoint.exchanges) == 1
 
 
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_is_wrong_and_steps_changes_no_outcome(
+    service: Service, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """The worker's clock is an hour off, and steps back by two in the midst of an attempt, while a sweeper looks on."""
+    monkeypatch.setattr(ids, "_last_ticks", ids._last_ticks)  # ids never go back; those of later tests shall
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
+    service.endpoint.script = [misbehaving.error(503), misbehaving.after(1.5)]
+    request = open_unwaited(service, service.open())
+    operation = request.http_operations.get()
+    began = time.monotonic()
+    with (
+        time_machine.travel(datetime.now(UTC) + timedelta(hours=hours), tick=True) as clock,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        run = pool.submit(in_thread, lambda: http_operations.run_operation(operation.id))
+        wait_until(lambda: len(service.endpoint.exchanges) == 2)
+        clock.shift(timedelta(hours=-2 * hours))
+        http_operations.sweep()
+        run.result()
+    request.refresh_from_db()
+    operation.refresh_from_db()
+    assert request.state == "accepted", request.cause
+    assert [one.event for one in service.attempts()] == ["busy", "succeeded"]
+    times = [operation.created_at, operation.started_at]
+    times += [moment for one in service.attempts() for moment in (one.started_at, one.finished_at)]
+    times += [operation.finished_at]
+    assert times == sorted(times)
+    assert times[-1] - times[0] <= timedelta(seconds=time.monotonic() - began)
+    assert operation.deadline_at == operation.started_at + timedelta(seconds=10)
+
+
 def test_an_operation_that_nobody_took_is_told_that_the_hub_is_too_busy(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,10 +193,10 @@ def test_bodies_go_before_operations(service: Service) -> None:
     service.recall(service.open())
     operation = service.operations()[0]
     HttpOperation.objects.filter(id=operation.id).update(finished_at=ClockTimestamp() - timedelta(hours=30))
-    http_operations.clear_expired(bodies_hours=24, operations_days=30)
+    http_calls.clear_expired(bodies_hours=24, operations_days=30)
     operation.refresh_from_db()
     assert operation.body is None
-    http_operations.clear_expired(bodies_hours=24, operations_days=1)
+    http_calls.clear_expired(bodies_hours=24, operations_days=1)
     assert not HttpOperation.objects.filter(id=operation.id).exists()
 
 

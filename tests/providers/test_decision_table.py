@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from memoryhub import egress
 from memoryhub.errors import RecallFailed
-from providers import egress, http_operations, retries, sessions
+from providers import http_operations, retries, sessions
 from providers.models import Projection
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Behaviour, Exchange
@@ -267,6 +268,7 @@ def no_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     def lookup(host: str, port: int) -> list[str]:
         return [str(one[4][0]) for one in socket.getaddrinfo("no-such-name.invalid", port)]
 
+    monkeypatch.setattr(egress, "_is_address", lambda host: False)  # of a test's endpoint there is no name
     monkeypatch.setattr(egress, "lookup", lookup)
 
 

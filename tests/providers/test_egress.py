@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from memoryhub.private_origins import parse_private_origins
-from providers import egress
-from providers.egress import (
+from memoryhub import egress
+from memoryhub.egress import (
     AnswerTooLarge,
     DeadlineReached,
     Outgoing,
     Reply,
     TransportFailed,
 )
+from memoryhub.private_origins import parse_private_origins
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Behaviour, Endpoint
 
@@ -93,6 +93,18 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint) -> None:
         assert other.exchanges == []
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_another_method_is_sent_with_or_without_a_body(endpoint: Endpoint, method: egress.Method) -> None:
+    endpoint.always = misbehaving.body({})
+    for body in (b"", BODY):
+        outgoing = Outgoing(endpoint.origin, "/m/a%2Fb?page=2", body, method=method)
+        assert asyncio.run(egress.send(outgoing, seconds=5)).status == 200
+    bare, full = endpoint.exchanges
+    assert bare.line == full.line == f"{method} /m/a%2Fb?page=2 HTTP/1.1"
+    assert not {"content-type", "content-length", "transfer-encoding"} & bare.headers.keys()
+    assert (full.body, full.headers["content-length"]) == (BODY, str(len(BODY)))
+
+
 # --- limits ---
 
 
@@ -102,6 +114,14 @@ def test_a_body_is_read_to_its_limit_and_not_further(endpoint: Endpoint) -> None
     endpoint.script = [misbehaving.raw(misbehaving.answer(200, b"x" * 65_537))]
     with pytest.raises(AnswerTooLarge):
         call(endpoint.origin)
+
+
+def test_who_needs_more_says_how_much(endpoint: Endpoint) -> None:
+    outgoing = Outgoing(endpoint.origin, "/memory", BODY)
+    endpoint.script = [misbehaving.raw(misbehaving.answer(200, b"x" * 100_000))] * 2
+    assert len(asyncio.run(egress.send(outgoing, seconds=5, answer_bytes_max=100_000)).body) == 100_000
+    with pytest.raises(AnswerTooLarge):
+        asyncio.run(egress.send(outgoing, seconds=5, answer_bytes_max=99_999))
 
 
 def pour(exchange: misbehaving.Exchange) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from memoryhub import jobs
 from memoryhub.errors import RecallFailed
-from providers import sessions
+from providers import http_operations, sessions, tool_calls
 from providers.models import ToolCall
 from tests.providers import misbehaving
 from tests.providers.manifests import SCHEMA, tool
-from tests.providers.services import Service, in_thread, wait_until
+from tests.providers.services import Service, in_thread, open_unwaited, wait_until
 from tests.world import Caller
 
 
@@ -24,6 +26,28 @@ def test_the_delays_are_those_of_the_contract(service: Service) -> None:
     at = [exchange.at for exchange in service.endpoint.exchanges]
     assert 0.2 <= at[1] - at[0] <= 0.45
     assert 0.8 <= at[2] - at[1] <= 1.3
+
+
+def test_what_a_call_asks_of_the_database(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim of a write reaches the disk before it is sent; that of what only reads need not."""
+    session_id = service.open()
+    request_id = service.begin(session_id)
+    monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
+    recall = open_unwaited(service, session_id, "r2").http_operations.get()
+    for fact, name in (("a", "remember"), ("b", "note"), ("c", "search")):
+        arguments = {"session_id": session_id, "call_id": fact, "arguments": {"fact": fact}}
+        tool_calls.call_tool(
+            request_id=request_id, name=f"memory_{name}", waits=False, actor=service.actor, **arguments
+        )
+    search, note, remember = service.operations()[:3]
+    asked = {}
+    for operation in (recall, search, note, remember):
+        with CaptureQueriesContext(connection) as queries:
+            http_operations.run_operation(operation.id)
+        asked[operation.tool or "recall"] = [query["sql"] for query in queries]
+    early = {name for name, sent in asked.items() if any("synchronous_commit" in one for one in sent)}
+    assert early == {"recall", "search"}
+    assert len(asked["recall"]) <= 26, asked["recall"]  # with BEGIN and COMMIT of two transactions
 
 
 def test_the_bytes_of_all_attempts_are_the_same(service: Service) -> None:

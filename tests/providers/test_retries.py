@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from providers.retries import Decision, Event, Kind, Verdict, decide, parse_retry_after
+from memoryhub.retry_after import parse_retry_after
+from providers.retries import Decision, Event, Kind, Verdict, decide
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 KINDS = [(Kind.RECALL, True), (Kind.READ, False), (Kind.WRITE, True), (Kind.WRITE, False)]
