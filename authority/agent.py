@@ -39,6 +39,7 @@ from authority.receipts import Receipt, Side, remember_receipt
 from authority.remembering import Remembering, operation_id_of, read_remembering, require_room
 from authority.snapshots import Closure, parse_closure
 from authority.spaces import lock_space
+from authority.told import tell_waiting
 from memoryhub import audit
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
@@ -241,6 +242,7 @@ def keep_nomination(authority: Authority, nomination: MadeNomination, *, actor: 
             details={"records": len(nomination.records), "bytes": len(nomination.text)},
             actor=actor,
         )
+        tell_waiting(authority, made[0])
 
 
 def _supersede(nomination: Nomination) -> None:

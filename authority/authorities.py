@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 from django.db.models.query import QuerySet
@@ -187,6 +188,15 @@ def delete_authority(authority_id: str, *, actor: Actor) -> None:
     )
     with connection.cursor() as cursor:  # the database takes along what belongs to it
         cursor.execute("DELETE FROM authority_authority WHERE id = %s", [key])
+
+
+def hold_authorities(environment_id: UUID) -> None:
+    """A step: every authority of the environment and its spaces, once whoever writes in one is done. Locks as an agent's call."""
+    clocks = Clock.objects.select_for_update(of=("self",))
+    list(clocks.filter(authority__environment_id=environment_id).order_by("pk"))
+    for model in (Authority, Space):
+        rows = model._default_manager.select_for_update().filter(environment_id=environment_id)
+        list(rows.order_by("id").values_list("id", flat=True))
 
 
 def terms_of(authority: Authority, *, fence: Callable[[], None]) -> Terms:

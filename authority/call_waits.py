@@ -1,25 +1,22 @@
-"""Waiting for the end of a host call, while few others of this process do. Nobody holds a connection meanwhile."""
+"""Waiting for the end of a host call. Nobody holds a connection meanwhile."""
 
-import threading
+from functools import partial
 
 from authority.models import HostCall
 from memoryhub import wakeups
 
-WAITING_PER_PROCESS_MAX = 16
-_places = threading.BoundedSemaphore(WAITING_PER_PROCESS_MAX)
-
 
 def wait_for_call(call: HostCall, seconds: float) -> HostCall:
-    """The call as it is then: it goes on whatever happens to who waits."""
-    if not seconds or not _places.acquire(blocking=False):
+    """The call as it is then: it goes on whatever happens to who waits. Who does not wait reads nothing after the change."""
+    if not seconds:
         return call
+    return wakeups.wait_for(call.wire_id, partial(_look, call), _has_ended, seconds=seconds)
 
-    def has_ended() -> bool:
-        call.refresh_from_db()
-        return call.finished_at is not None
 
-    try:
-        wakeups.wait_until(call.wire_id, has_ended, seconds=seconds)
-    finally:
-        _places.release()
+def _look(call: HostCall) -> HostCall:
+    call.refresh_from_db()
     return call
+
+
+def _has_ended(call: HostCall) -> bool:
+    return call.finished_at is not None

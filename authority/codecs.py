@@ -13,7 +13,8 @@ from memoryhub.digests import sha256_hex
 
 type Codec = Callable[[Any], Any]
 
-_MEMORY = frozenset({"content", "path", "sha256", "storeId", "versionId"})
+_FILE = frozenset({"content", "path", "sha256", "storeId", "versionId"})
+_RECORD = frozenset({"agent", "content", "origin", "recordId", "scope", "sha256", "version"})
 
 
 class Registry:
@@ -31,6 +32,9 @@ class Registry:
     def seal(self) -> None:
         self._is_sealed = True
 
+    def names(self) -> list[str]:
+        return sorted(self._codecs)
+
     def find(self, kind: Any) -> Codec | None:
         return self._codecs.get(kind) if isinstance(kind, str) else None
 
@@ -41,8 +45,12 @@ def parse_object(value: Any) -> Any:
 
 
 def parse_memory(value: Any) -> Any:
-    """A file of a memory store, at one version: `{"content", "path", "sha256", "storeId", "versionId"}`."""
-    if not has_exact_keys(value, _MEMORY) or not all(type(inner) is str for inner in value.values()):
+    """A file of a memory store, at one version: `{"content", "path", "sha256", "storeId", "versionId"}`; or a record that an agent
+    has of a principal: `{"agent", "content", "origin", "recordId", "scope", "sha256", "version"}`.
+    """
+    if not (has_exact_keys(value, _FILE) or has_exact_keys(value, _RECORD)):
+        return None
+    if not all(type(inner) is str for inner in value.values()):
         return None
     return value if value["sha256"] == sha256_hex(value["content"]) else None
 

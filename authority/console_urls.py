@@ -12,6 +12,11 @@ _RECEIPT = f"{_AUTHORITY}/receipts/<str:receipt_sha256>"
 urlpatterns = [
     path("review", review_console.review, name="review"),
     path("review/reject", review_console.reject_nominations, name="reject-nominations"),
+    path(
+        "nominate/records/<str:scope_id>/<str:memory_record_id>",
+        memory_console.nominate_record,
+        name="nominate-record",
+    ),
     path("nominate/<str:store_id>/<str:memory_id>", memory_console.nominate_memory, name="nominate-memory"),
     path("authorities", authorities_console.authorities, name="authorities"),
     path("create-authority", authorities_console.create_authority, name="create-authority"),

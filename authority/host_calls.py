@@ -1,17 +1,18 @@
 """Host calls as rows: checked and copied when they arrive, in the order of their ordinals; `host_runs` runs them."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.transaction import atomic
 
 from authority.authorities import get_authority
 from authority.canonical import digest_of, is_digest, parse, text_of
 from authority.host_requests import read_adoption_request, read_advance_request
 from authority.models import WAITING_STATES, Authority, HostCall, Nomination, Receipt
-from memoryhub import audit, ids, jobs
+from memoryhub import audit, ids, jobs, wakeups
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.columns import ClockTimestamp
@@ -165,6 +166,7 @@ def withdraw_call(authority_id: str, call_id: str, *, actor: Actor) -> HostCall:
         parent_id=call.authority.wire_id,
         actor=actor,
     )
+    transaction.on_commit(partial(wakeups.wake, call.wire_id))
     call.refresh_from_db()
     return call
 

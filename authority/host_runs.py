@@ -23,6 +23,7 @@ from authority.host_calls import ADOPT, ADVANCE
 from authority.host_requests import read_adoption_request, read_advance_request
 from authority.models import Authority, HostCall, Nomination, Receipt
 from authority.receipts import Receipt as MadeReceipt
+from authority.told import tell_ended
 from authority.turns import HeldTurn, take_stale_turns, try_turn
 from memoryhub import audit, ids, jobs, wakeups
 from memoryhub.actors import Actor
@@ -98,6 +99,7 @@ def run_next(turn: HeldTurn) -> bool:
     try:
         receipt = _perform(call, pin)
         _publish(call, pin, receipt)
+        reach("after_publish")
     except TurnLost:
         turn.lost.set()
     except Exception as error:  # noqa: BLE001 - whatever was raised, the turn goes on and the row says what it was
@@ -229,11 +231,9 @@ def _end(
     call: HostCall, *, state: str, receipt: MadeReceipt | None = None, error: dict[str, Any] | None = None
 ) -> None:
     """A step: the call's last state, its nomination's and the audit row."""
+    call.receipt_sha256 = receipt.sha256 if receipt else None
     HostCall.objects.filter(id=call.id, state="running").update(
-        state=state,
-        finished_at=ClockTimestamp(),
-        receipt_sha256=receipt.sha256 if receipt else None,
-        error=error,
+        state=state, finished_at=ClockTimestamp(), receipt_sha256=call.receipt_sha256, error=error
     )
     if call.method == ADOPT:
         _mark_nomination(call, receipt, error)
@@ -251,6 +251,7 @@ def _end(
         details=details,
         actor=_submitter(call),
     )
+    tell_ended(call, status=receipt.status if receipt else None, error=error)
 
 
 def _mark_nomination(call: HostCall, receipt: MadeReceipt | None, error: dict[str, Any] | None) -> None:

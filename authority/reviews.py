@@ -18,6 +18,7 @@ from authority.host_calls import ADOPT, keep_call
 from authority.host_requests import read_adoption_request
 from authority.models import WAITING_STATES, Authority, HostCall, Nomination
 from authority.nominations_kept import find_nomination
+from authority.told import tell_decided
 from memoryhub import audit
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
@@ -142,14 +143,16 @@ def _keep_decision(
         decided_by_id=actor.actor_id,
     )
     nomination.refresh_from_db(fields=["decided_at", "decided_by_type", "decided_by_id"])
+    decision = "reject" if state == "rejected" else "adopt"
     audit.record(
         AuditAction.NOMINATION_DECIDED,
         nomination.wire_id,
         environment_id=authority.environment_id,
         parent_id=authority.wire_id,
-        details={"decision": "reject" if state == "rejected" else "adopt"},
+        details={"decision": decision},
         actor=actor,
     )
+    tell_decided(authority, nomination, decision)
 
 
 # Several at once.

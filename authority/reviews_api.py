@@ -13,6 +13,7 @@ from authority.wires import nomination_wire
 from memoryhub.actors import Actor
 from memoryhub.api import operation
 from memoryhub.fields import StrictSerializer, Text
+from memoryhub.ground_shapes import RecordScopeBody, record_scope_of
 from memoryhub.problems import json_response
 from memoryhub.shapes import PageQuery
 
@@ -38,6 +39,27 @@ class MemoryNominations(AuthorityView):
             authority_id,
             store_id=body["storeId"],
             memory_id=body["memoryId"],
+            route=body["nominationId"],
+            actor=actor,
+        )
+        return nomination_wire(made)
+
+
+class NominateRecordBody(StrictSerializer):
+    """`scope`: whose record it is."""
+
+    nominationId = Text(length_min=1, length_max=CODE_LENGTH_MAX)
+    recordId = Text(length_min=1, length_max=64)
+    scope = RecordScopeBody(required=False)
+
+
+class RecordNominations(AuthorityView):
+    @operation("authorities.nominate_record", "Propose a record", body=NominateRecordBody)
+    def post(self, authority_id: str, *, body: Values, actor: Actor) -> Values:
+        made = memory_nominations.nominate_record(
+            authority_id,
+            of=record_scope_of(body.get("scope")),
+            record_id=body["recordId"],
             route=body["nominationId"],
             actor=actor,
         )

@@ -31,6 +31,7 @@ urlpatterns = [
     path(f"{AUTHORITY}/host/calls/<str:call_id>/withdraw", host_api.CallWithdraw.as_view()),
     path(f"{AUTHORITY}/host/calls/<str:call_id>/resend", host_api.CallResend.as_view()),
     path(f"{AUTHORITY}/receipts/<str:receipt_sha256>", authorities_api.Receipt.as_view()),
+    path(f"{AUTHORITY}/record-nominations", reviews_api.RecordNominations.as_view()),
     path(f"{AUTHORITY}/nominations", authorities_api.Nominations.as_view()),
     path(f"{AUTHORITY}/nominations/<str:nomination_sha256>", authorities_api.Nomination.as_view()),
     path(f"{AUTHORITY}/nominations/<str:nomination_sha256>/review-plan", reviews_api.ReviewPlan.as_view()),

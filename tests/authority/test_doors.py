@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from authority import call_answers, call_waits, host_runs
+from authority import call_answers, host_runs
 from authority.canonical import digest_of, parse
 from authority.graph import EMPTY_HEAD
 from authority.models import Authority, HostCall
+from memoryhub import wakeups
 from memoryhub.operations import OPERATIONS
 from tests.answers import Answer
 from tests.authority.doubles import entity
@@ -205,8 +206,8 @@ def test_a_wait_that_ends_too_early_and_a_full_house_answer_202(
     answer = desk.host("POST", f"{desk.url}/host/advance", body, headers={"Prefer": "wait=1"})
     assert answer.status == 202
     assert 1 <= time.monotonic() - began < 10
-    monkeypatch.setattr(call_waits, "_places", threading.BoundedSemaphore(1))
-    assert call_waits._places.acquire(blocking=False)
+    monkeypatch.setattr(wakeups, "_places", threading.BoundedSemaphore(1))
+    assert wakeups._places.acquire(blocking=False)
     began = time.monotonic()
     answer = desk.host("POST", f"{desk.url}/host/advance", body, headers={"Prefer": "wait=20"})
     assert (answer.status, answer.body["ordinal"]) == (202, 2)

@@ -8,17 +8,20 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
+from django.db.transaction import atomic
 
 from authority import agent, host_calls, host_runs, spaces, tasks, turns
 from authority.failures import ValidationTypeError
 from authority.graph import EMPTY_HEAD, Head
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
 from authority.nominations import Nomination as Nominated
-from memoryhub import keys
+from memoryhub import ids, keys
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import AuditEvent
 from tests.authority.desk import ROUNDS_OF_SOAK, Reviewed, ended, make_reviewed, write
@@ -27,6 +30,7 @@ from tests.live import url_of
 from tests.world import Tenant, make_tenant
 
 SENDERS, CALLS_EACH = 8, 3 * ROUNDS_OF_SOAK or 5
+RUN_SECONDS_MAX = 60 + 0.6 * SENDERS * CALLS_EACH
 WORK = (entity("note:a", "A"), entity("note:b", "B", "note:a"))
 
 
@@ -55,12 +59,7 @@ def test_an_adoption_moves_the_pin_and_leaves_a_receipt(reviewed: Reviewed) -> N
     assert [event.action for event in events] == ["host_call.submitted", "host_call.finished"]
     again = reviewed.submit_adoption(nomination, expected=prior)
     reviewed.drain()
-    assert (
-        json.loads(
-            Receipt.objects.get(receipt_sha256=ended(again).receipt_sha256, authority=reviewed.authority).body
-        )["status"]
-        == "already-present"
-    )
+    assert status_of(again) == "already-present"
     assert Operation.objects.filter(space=reviewed.canonical).count() == 2
 
 
@@ -168,7 +167,7 @@ def in_threads(count: int, act: Any) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120 + CALLS_EACH)
+        thread.join(RUN_SECONDS_MAX + 60)
     assert failures == []
 
 
@@ -177,12 +176,22 @@ def test_calls_run_in_their_order_and_never_two_at_once(reviewed: Reviewed) -> N
     for n in range(10):
         write(reviewed.tenant, reviewed.canonical, entity("other", n))
     calls = HostCall.objects.filter(authority=reviewed.authority)
-    count, until = SENDERS * CALLS_EACH, time.monotonic() + 60 + CALLS_EACH
+    count, until = SENDERS * CALLS_EACH, time.monotonic() + RUN_SECONDS_MAX
+
+    def submit_when_there_is_room() -> None:
+        while True:
+            try:
+                reviewed.submit_advance(reviewed.head)
+                return
+            except Conflict as full:
+                assert "host calls wait already" in full.message
+                assert time.monotonic() < until
+                time.sleep(0.2)
 
     def act(number: int) -> None:
         if number < SENDERS:
             for _ in range(CALLS_EACH):
-                reviewed.submit_advance(reviewed.head)
+                submit_when_there_is_room()
             return
         while calls.filter(finished_at__isnull=False).count() < count and time.monotonic() < until:
             reviewed.drain()
@@ -303,6 +312,11 @@ def workers() -> Iterator[Workers]:
     started.stop()
 
 
+def status_of(call: HostCall) -> str:
+    receipt = Receipt.objects.get(receipt_sha256=ended(call).receipt_sha256, authority=call.authority_id)
+    return str(json.loads(receipt.body)["status"])
+
+
 POINTS = {
     "before_commit": ("adopted", False),
     "after_commit": ("already-present", True),
@@ -326,11 +340,46 @@ def test_a_killed_worker_leaves_an_unknown_outcome_and_sending_again_is_safe(
     assert (ended(following).state, reviewed.pin) == ("succeeded", prior)
     again = reviewed.submit_adoption(nomination, expected=prior)
     reviewed.drain()
-    receipt = Receipt.objects.get(receipt_sha256=ended(again).receipt_sha256, authority=reviewed.authority)
-    assert json.loads(receipt.body)["status"] == status
+    assert status_of(again) == status
     assert reviewed.pin == reviewed.head
     assert Operation.objects.filter(space=reviewed.canonical).count() == 2
     assert spaces.verify_space(reviewed.canonical.wire_id, actor=reviewed.actor)[1] == []
+
+
+@pytest.mark.parametrize("round", range(ROUNDS_OF_SOAK or 1))
+def test_a_worker_killed_before_it_could_say_so_has_adopted(
+    reviewed: Reviewed, workers: Workers, round: int
+) -> None:
+    nomination, prior = reviewed.nominate("note:b"), reviewed.pin
+    call, following = reviewed.submit_adoption(nomination), reviewed.submit_advance(prior)
+    assert workers.start(reviewed, "after_publish", "kill").wait(60) == -signal.SIGKILL
+    assert (ended(call).state, reviewed.pin == reviewed.head) == ("succeeded", True)
+    reviewed.drain()
+    assert ended(following).error["name"] == "ConflictError", "it runs, and its prior pin is gone"
+    again = reviewed.submit_adoption(nomination, expected=prior)
+    reviewed.drain()
+    assert status_of(again) == "already-present"
+    assert Operation.objects.filter(space=reviewed.canonical).count() == 2
+
+
+@pytest.mark.parametrize("round", range(ROUNDS_OF_SOAK or 1))
+@pytest.mark.parametrize(
+    ("point", "state", "status"),
+    [("before_publish", "running", "advanced"), ("after_publish", "succeeded", "unchanged")],
+)
+def test_an_advance_whose_worker_was_killed_may_be_sent_again(
+    reviewed: Reviewed, workers: Workers, point: str, state: str, status: str, round: int
+) -> None:
+    prior = reviewed.pin
+    write(reviewed.tenant, reviewed.canonical, entity("other"))
+    call = reviewed.submit_advance(reviewed.head)
+    assert workers.start(reviewed, point, "kill").wait(60) == -signal.SIGKILL
+    assert (ended(call).state, reviewed.pin == prior) == (state, state == "running")
+    reviewed.drain()
+    again = reviewed.submit_advance(reviewed.head, expected=reviewed.pin)
+    reviewed.drain()
+    assert status_of(again) == status
+    assert reviewed.pin == reviewed.head
 
 
 @pytest.mark.parametrize("round", range(ROUNDS_OF_SOAK or 1))
@@ -365,6 +414,58 @@ def test_a_worker_that_was_stopped_and_goes_on_publishes_nothing(
     again = reviewed.submit_adoption(nomination, expected=prior)
     reviewed.drain()
     assert ended(again).state == "succeeded"
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_is_wrong_and_steps_takes_no_turn_away(
+    reviewed: Reviewed, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """The worker's clock is an hour off and steps at every point of the call, and so does that of the sweeper beside it."""
+    monkeypatch.setattr(ids, "_last_ticks", ids._last_ticks)  # ids never go back; those of later tests shall
+    nomination = reviewed.nominate("note:b")
+    looked: list[bool] = []
+    now = datetime.now(UTC) + timedelta(hours=hours)
+    with time_machine.travel(now, tick=True) as clock:
+
+        def look(_: int) -> None:
+            looked.append(reviewed.authority.id in turns.take_stale_turns())
+
+        def step(point: str) -> None:
+            clock.shift(timedelta(hours=-2 * hours if len(looked) % 2 == 0 else 2 * hours))
+            in_threads(1, look)
+
+        monkeypatch.setattr(host_runs, "reach", step)
+        call = reviewed.submit_adoption(nomination)
+        reviewed.drain()
+    done = ended(call)
+    assert looked == [False] * 4
+    assert (done.state, reviewed.pin) == ("succeeded", reviewed.head)
+    assert done.submitted_at <= done.started_at <= done.finished_at
+    assert done.finished_at - done.submitted_at < timedelta(minutes=1)
+
+
+def test_a_silent_turn_is_taken_away_when_it_is_old_and_not_before(
+    reviewed: Reviewed, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped process keeps its connection, and the lock on it, for ever. The long run waits for the real half minute."""
+    if not ROUNDS_OF_SOAK:
+        monkeypatch.setattr(turns, "STALE_SECONDS", 6)
+    call = reviewed.submit_adoption(reviewed.nominate("note:b"))
+    worker = workers.start(reviewed, "before_commit", "stop")
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "reached before_commit\n"
+    stopped = time.monotonic()
+    while ended(call).state == "running":
+        host_runs.sweep_turns()
+        reviewed.drain()
+        assert time.monotonic() - stopped < 2 * turns.STALE_SECONDS
+        time.sleep(0.2)
+    silent = time.monotonic() - stopped
+    assert ended(call).error["name"] == "OutcomeUnknown"
+    assert silent >= turns.STALE_SECONDS - turns.HEARTBEAT_SECONDS - 1, (
+        "a heartbeat may be as old when it stops"
+    )
+    print(f"a silent turn was taken after {silent:.1f} s")
 
 
 def test_a_lost_turn_stops_a_commit_even_on_a_session_that_lives(
@@ -405,7 +506,8 @@ def test_an_ended_turn_leaves_nothing_behind(reviewed: Reviewed) -> None:
 
 def test_a_nomination_that_is_adopted_says_so(reviewed: Reviewed) -> None:
     nomination = reviewed.nominate("note:b")
-    agent.keep_nomination(reviewed.authority, nomination, actor=reviewed.actor)
+    with atomic():
+        agent.keep_nomination(reviewed.authority, nomination, actor=reviewed.actor)
     row = Nomination.objects.get(authority=reviewed.authority)
     value = {
         "expectedCanonicalHead": reviewed.pin.as_wire(),

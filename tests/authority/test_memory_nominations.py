@@ -12,6 +12,7 @@ from authority.failures import ValidationTypeError
 from authority.models import HostCall, Nomination, Operation, RecordVersion
 from memoryhub.erasure import erase_copies
 from memoryhub.errors import Conflict, NotFound
+from memoryhub.version_holders import VersionKey, find_held
 from stores import memories, memory_stores
 from stores.models import Memory
 from tests.authority.desk import Reviewed, make_reviewed
@@ -138,3 +139,18 @@ def test_a_text_is_not_copied_while_it_is_erased(committed: Tenant) -> None:
             assert begun.wait(10)
             assert not ended.wait(0.3)
         assert made.result(10) == "pending"
+
+
+def test_the_version_that_a_record_was_made_of_is_held_and_no_other(reviewed: Reviewed) -> None:
+    memory = write(reviewed.tenant)
+    nominate(reviewed, memory)
+    changed = memories.update_memory(
+        memory.store.wire_id, memory.wire_id, content="new", actor=reviewed.tenant.actor
+    )
+    keys = [VersionKey(memory.store_id, memory.id, head_id) for head_id in (memory.head_id, changed.head_id)]
+    environment_id = reviewed.authority.environment_id
+    assert find_held(environment_id, keys) == {memory.head_id}
+    assert find_held(environment_id, keys[1:]) == set()
+    nominate(reviewed, changed)
+    assert find_held(environment_id, keys) == {memory.head_id, changed.head_id}, "a past record names it"
+    assert find_held(reviewed.tenant.production.id, keys) == set()
