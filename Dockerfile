@@ -1,9 +1,10 @@
 # The hub's image: web, worker, clock and migrations are commands of the same one. See docker-compose.yml.
 FROM python:3.13-slim AS packages
 WORKDIR /app
-COPY requirements-server.lock .
+ARG LOCK=requirements-server.lock
+COPY requirements-server.lock requirements-semantic.lock ./
 RUN python -m venv /venv \
-    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-server.lock \
+    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r ${LOCK} \
     && find /venv -name __pycache__ -type d -prune -exec rm -rf {} +
 
 FROM python:3.13-slim
@@ -27,7 +28,7 @@ COPY docs docs
 RUN python -m compileall -q memoryhub stores providers authority
 USER memoryhub
 VOLUME /data
-EXPOSE 8000
+EXPOSE 8000 8001
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
     CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ.get(\"PORT\", 8000)}/readyz', timeout=2)"]
 # Alone it is a whole hub: the embedded PostgreSQL and queue live in /data.

@@ -18,6 +18,10 @@ def main(arguments: list[str]) -> int:
         from memoryhub import backup_programs
 
         return backup_programs.backup(rest) if name == "backup" else backup_programs.restore(rest)
+    if name == "mount":  # needs no hub on this machine, and nothing of Django
+        from stores.mount import command
+
+        command.run(rest)
     return run(name, rest)
 
 

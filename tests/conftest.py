@@ -1,7 +1,8 @@
 """Fixtures every test may ask for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -9,17 +10,35 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
+from whitenoise.base import WhiteNoise
 
 from tests.live import LiveHub, url_of
 from tests.world import Caller, Tenant, make_tenant
 
 
 @pytest.fixture(scope="session", autouse=True)
-def static_files(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Pages name their files by digest, so the files are collected once."""
+def static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Pages name their files by digest, so the files are collected once, and looked through once."""
     settings.STATIC_ROOT = str(tmp_path_factory.mktemp("static"))
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # Argon2 is slow on purpose
     call_command("collectstatic", verbosity=0, interactive=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoise, "update_files_dictionary", scan_once())
+        yield
+
+
+def scan_once() -> Callable[[WhiteNoise, str, str], None]:
+    """Each client of a test makes the middleware anew, which then would read a hundred files: most of what a test costs."""
+    scan = WhiteNoise.update_files_dictionary
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def recall(served: WhiteNoise, root: str, prefix: str) -> None:
+        if (root, prefix) not in found:
+            scan(served, root, prefix)
+            found[root, prefix] = served.files.copy()
+        served.files |= found[root, prefix]
+
+    return recall
 
 
 @pytest.fixture

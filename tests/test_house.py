@@ -11,7 +11,7 @@ from django.conf import settings
 from django.urls import get_resolver
 from rest_framework.serializers import ListField
 
-from memoryhub import errors, operations, pagination, problems
+from memoryhub import egress, errors, operations, pagination, problems
 from memoryhub.errors import HubError
 from memoryhub.fields import StrictSerializer
 from providers import limits as provider_limits
@@ -112,6 +112,7 @@ READ_BARE = {
     "memoryhub/gunicorn_config.py",
     "memoryhub/supervisor.py",
     "memoryhub/backup_programs.py",
+    "stores/mount/command.py",
 }
 
 # --- rights ---
@@ -125,7 +126,7 @@ def test_the_page_of_permissions_is_the_table_of_rights() -> None:
 
 def test_every_right_names_known_scopes_and_somebody_holds_it() -> None:
     for operation in operations.OPERATIONS.values():
-        assert operation.scopes <= set(operations.SCOPES), operation.name
+        assert operation.scopes <= {*operations.SCOPES, operations.SESSION, operations.WORK}, operation.name
         assert "admin" in operation.scopes, operation.name
 
 
@@ -139,6 +140,7 @@ VERBS_WITHOUT_ACTOR = {
     "memoryhub/accounts.py:change_name": "a person changes nothing but their own account",
     "memoryhub/accounts.py:end_session": "a person ends nothing but their own sessions",
     "memoryhub/accounts.py:end_other_sessions": "a person ends nothing but their own sessions",
+    "memoryhub/mail_wishes.py:change_wishes": "a person changes nothing but their own mails",
     "memoryhub/accounts.py:clear_expired": "nobody asks for it: a job removes what lets nobody in",
     "memoryhub/long_work.py:clear_expired": "nobody asks for it: a job removes what was kept long enough",
     "memoryhub/invitations.py:_accept": "the token is the credential",
@@ -147,6 +149,7 @@ VERBS_WITHOUT_ACTOR = {
     "authority/host_runs.py:_publish": "the row of the call says who asked",
     "authority/explanations.py:take_entry": "the token is the credential; the authority was found through the actor",
     "memoryhub/secrets.py:_reseal": "an operator's command: no value changes",
+    "stores/work_claims.py:_settle": "nobody asks for it: a job ends what was told to stop and had its time",
     "providers/model_requests.py:_fail": "the end of what its caller began with an actor",
 }
 
@@ -224,16 +227,26 @@ NETWORK = {
     "smtplib",
     "ftplib",
     "asyncio",
+    "uvicorn",
 }
 OPENS_SOCKETS = {
     "memoryhub/client/transport.py": "calls a hub, from where there is none",
     "memoryhub/embedded/postgres.py": "asks whether its PostgreSQL listens",
     "memoryhub/embedded/valkey.py": "asks whether its queue listens",
-    "memoryhub/listening.py": "opens the hub's own port and asks whether it is ready",
-    "memoryhub/supervisor.py": "holds that port, and gives it to the web server",
+    "memoryhub/event_loops.py": "keeps the loop in which a thread runs what calls, and opens nothing itself",
+    "stores/mount/command.py": "names the machine to the queue, and calls through the client",
+    "memoryhub/listening.py": "opens the hub's own ports and asks whether it is ready",
+    "memoryhub/mcp.py": "serves MCP on the port that it was given",
+    "memoryhub/supervisor.py": "holds those ports, and gives them to the servers",
     "memoryhub/web_worker.py": "says how long a connection that was accepted may take nothing, and opens none",
     "providers/flights.py": "runs the loop in which egress calls, and opens nothing itself",
-    "providers/egress.py": "calls the endpoints that declarations name, and nothing else does",
+    "memoryhub/webhook_sending.py": "runs the loop in which egress calls, and opens nothing itself",
+    "memoryhub/egress.py": "calls what declarations and webhooks name, and nothing else does",
+    "providers/provider_calls.py": "runs the coroutines of providers, and opens nothing itself",
+    "providers/adapters/remote.py": "waits for its turn and its time, and opens nothing itself",
+    "providers/adapters/service.py": "waits between two tries, and calls through egress",
+    "providers/conformance.py": "asks a provider for many things at once, and opens nothing itself",
+    "stores/mount/tools_server.py": "waits for its two streams and for a signal, and opens nothing itself",
     "tools/bench/clients.py": "calls the hub it measures",
     "tools/bench/recalls.py": "is the endpoint of the recalls that it measures",
 }
@@ -245,6 +258,26 @@ def uses_network(module: Module) -> bool:
 
 def test_no_other_module_opens_a_socket() -> None:
     assert {module.name for module in modules() if uses_network(module)} == OPENS_SOCKETS.keys()
+
+
+def test_a_mount_runs_where_there_is_no_hub() -> None:
+    ours = [module for module in modules("stores") if module.name.startswith("stores/mount/")]
+    assert len(ours) > 20
+    allowed = (
+        "memoryhub.client.",
+        "memoryhub.digests.",
+        "memoryhub.environ.",
+        "memoryhub.exits.",
+        "stores.mount.",
+    )
+    pure = ("stores.limits.", "stores.paths.", "stores.mount", "mcp", "anyio")
+    foreign = {
+        f"{module.name} imports {name}"
+        for module in ours
+        for name in module.imports()
+        if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith((*allowed, *pure))
+    }
+    assert foreign == set()
 
 
 def test_the_client_runs_where_there_is_no_hub() -> None:
@@ -298,8 +331,9 @@ LIMITS = [
     ("operation budget", provider_limits.BUDGET_SECONDS, 10),
     ("operation attempts", provider_limits.ATTEMPTS_MAX, 3),
     ("retry delays", provider_limits.DELAY_SECONDS, (0.25, 1.0)),
-    ("connect", provider_limits.CONNECT_SECONDS_MAX, 3),
-    ("answer head", provider_limits.ANSWER_HEAD_BYTES_MAX, 32_768),
+    ("connect", egress.CONNECT_SECONDS_MAX, 3),
+    ("answer head", egress.ANSWER_HEAD_BYTES_MAX, 32_768),
+    ("answer body", egress.ANSWER_BYTES_MAX, 65_536),
     ("recall sources", provider_limits.RECALL_SOURCES_MAX, 100),
     ("source id", provider_limits.SOURCE_ID_BYTES_MAX, 1_024),
     ("cursor", provider_limits.CURSOR_BYTES_MAX, 1_024),
@@ -307,6 +341,16 @@ LIMITS = [
     ("calls of a session", provider_limits.SESSION_CALLS_MAX, 4),
     ("wait for an operation", provider_limits.WAIT_SECONDS_MAX, 12),
     ("document body", provider_limits.BODY_BYTES_MAX, 65_536),
+    ("hits of a recall", provider_limits.RECALL_HITS_MAX, 20),
+    ("hits of a recall unless asked", provider_limits.RECALL_HITS_DEFAULT, 5),
+    ("bytes of a recall", provider_limits.RECALLED_BYTES_MAX, 16_384),
+    ("a provider's seconds", provider_limits.PROVIDER_SECONDS_MAX, 10.0),
+    ("text of a record", provider_limits.RECORD_TEXT_BYTES_MAX, 8_192),
+    ("key of a write", provider_limits.RECORD_KEY_BYTES_MAX, 256),
+    ("part of a scope", provider_limits.SCOPE_PART_BYTES_MAX, 256),
+    ("query", provider_limits.RECORD_QUERY_LENGTH_MAX, 2_000),
+    ("message of an error", provider_limits.PROVIDER_MESSAGE_LENGTH_MAX, 500),
+    ("positive integer", provider_limits.POSITIVE_INTEGER_MAX, 2**53 - 1),
     ("body cap", settings.REQUEST_BODY_BYTES_MAX, 1_048_576),
 ]
 
@@ -324,7 +368,15 @@ def test_the_contracts_limits_cannot_be_moved_by_a_setting() -> None:
 
 # --- the manner ---
 
-CATCHES_EVERYTHING = {"memoryhub/api.py": 1, "memoryhub/job_runs.py": 1, "authority/host_runs.py": 1}
+CATCHES_EVERYTHING = {
+    "memoryhub/api.py": 1,
+    "memoryhub/job_runs.py": 1,
+    "memoryhub/mcp_door.py": 1,
+    "memoryhub/mcp_server.py": 1,
+    "authority/host_runs.py": 1,
+    "providers/provider_calls.py": 1,
+    "providers/record_vectors.py": 1,
+}
 FUNCTION_LINES_MAX = 70
 FUNCTION_LINES_MEDIAN_MAX = 10
 FILE_LINES_MAX = 400

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.test import Client
 
 from memoryhub import environments, keys, projects
-from memoryhub.actors import Actor
+from memoryhub.actors import Actor, RecordScope
 from memoryhub.models import Environment, Project, User
 from tests.answers import Answer
 
@@ -63,11 +63,21 @@ class Tenant:
     actor: Actor
 
     def new_key(
-        self, *scopes: str, environment: Environment | None = None, stores: Any = None, whole: bool = False
+        self,
+        *scopes: str,
+        environment: Environment | None = None,
+        stores: Any = None,
+        record_scope: RecordScope | None = None,
+        whole: bool = False,
     ) -> str:
         named = None if whole else (environment or self.development).wire_id
         return keys.create_key(
-            environment=named, name="test", scopes=list(scopes), stores=stores, actor=self.actor
+            environment=named,
+            name="test",
+            scopes=list(scopes),
+            stores=stores,
+            record_scope=record_scope,
+            actor=self.actor,
         ).secret
 
     def call(self) -> Caller:

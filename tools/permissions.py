@@ -2,9 +2,20 @@
 
 from pathlib import Path
 
-from memoryhub.operations import OPERATIONS, ROLES, SCOPE_PURPOSES, SCOPES, Operation
+from memoryhub.operations import (
+    OPERATIONS,
+    ROLES,
+    SCOPE_PURPOSES,
+    SCOPES,
+    SESSION,
+    SESSION_PURPOSE,
+    WORK,
+    WORK_PURPOSE,
+    Operation,
+)
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "permissions.md"
+COLUMNS = (*SCOPES, SESSION, WORK)
 OPENING = """# Permissions
 
 Who may do what: the scopes of keys, the roles of people, and every operation. A credential carries scopes, and an operation
@@ -27,7 +38,8 @@ def page() -> str:
 
 
 def _scopes() -> list[str]:
-    rows = [f"| `{scope}` | {purpose} |" for scope, purpose in SCOPE_PURPOSES.items()]
+    purposes = SCOPE_PURPOSES | {SESSION: SESSION_PURPOSE, WORK: WORK_PURPOSE}
+    rows = [f"| `{scope}` | {purpose} |" for scope, purpose in purposes.items()]
     return ["| scope | what it is for |", "|---|---|", *rows]
 
 
@@ -52,14 +64,14 @@ def _operations() -> list[str]:
         "",
         "`*`: only a credential of the whole project.",
         "",
-        f"| operation | {' | '.join(SCOPES)} |",
-        f"|---|{'---|' * len(SCOPES)}",
+        f"| operation | {' | '.join(COLUMNS)} |",
+        f"|---|{'---|' * len(COLUMNS)}",
         *(_row(operation) for operation in OPERATIONS.values()),
     ]
 
 
 def _row(operation: Operation) -> str:
-    cells = ["yes" if scope in operation.scopes else "" for scope in SCOPES]
+    cells = ["yes" if scope in operation.scopes else "" for scope in COLUMNS]
     return f"| `{operation.name}`{' *' if operation.whole_project else ''} | {' | '.join(cells)} |"
 
 

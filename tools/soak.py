@@ -6,8 +6,12 @@
   disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
   neighbour one tenant sends fifty times as much as another, over its limit; the other's p99 with and without it
   schema    the tests that call every operation with made-up requests, 1,000 examples for each
+  calls     workers of services killed at each point of a call, 25 rounds
+  turns     host calls raced, killed, stopped and left silent, 25 rounds
+  histories advances, adoptions and commits judged by an oracle, 500 histories of 200 calls
   races     saves of models against freezes, ends, deletions and each other, 200 rounds for each
   content   the test that any text is kept byte for byte, 5,000 texts
+  pages     what holds of every page in a browser: each in both themes and widths, each payload's pages opened
 
 Prints a line for each run, and the seed and the faults of every one that failed; exits 1 when one did.
 """
@@ -40,6 +44,9 @@ CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
 CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
 RACES, RACES_SIZE = "tests/providers/test_races.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "200"}
 CALLS, CALLS_SIZE = "tests/providers/test_killed_workers.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
+TURNS, TURNS_SIZE = "tests/authority/test_host_calls.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
+HISTORIES, HISTORIES_SIZE = "tests/authority/test_histories.py", {"MEMORYHUB_TEST_HISTORIES": "500"}
+PAGES, PAGES_SIZE = "tests/browser", {"MEMORYHUB_TEST_PAGES": "all"}
 COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
 
 
@@ -211,6 +218,9 @@ SOAKS: dict[str, Soak] = {
     "schema": Soak(1, 14_400, partial(soak_tests, SCHEMA_TESTS, SCHEMA_SIZE), nullcontext),
     "races": Soak(1, 3_600, partial(soak_tests, RACES, RACES_SIZE), nullcontext),
     "calls": Soak(1, 3_600, partial(soak_tests, CALLS, CALLS_SIZE), nullcontext),
+    "turns": Soak(1, 3_600, partial(soak_tests, TURNS, TURNS_SIZE), nullcontext),
+    "histories": Soak(1, 3_600, partial(soak_tests, HISTORIES, HISTORIES_SIZE), nullcontext),
+    "pages": Soak(1, 1_800, partial(soak_tests, PAGES, PAGES_SIZE), nullcontext),
     "content": Soak(1, 3_600, partial(soak_tests, CONTENT_TEST, CONTENT_SIZE), nullcontext),
 }
 

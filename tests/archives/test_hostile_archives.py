@@ -250,11 +250,11 @@ def drop(*keys: Any) -> Callable[[Draft], None]:
 MANIFESTS: dict[str, tuple[Callable[[Draft], Any], str]] = {
     "another format": (
         set_in("format", to="zip"),
-        "This hub reads the format memoryhub.memory_store, version 1.",
+        "This hub reads the format memoryhub.memory_store, versions 1 and 2.",
     ),
     "a newer version": (
-        set_in("format_version", to=2),
-        "This hub reads the format memoryhub.memory_store, version 1.",
+        set_in("format_version", to=3),
+        "This hub reads the format memoryhub.memory_store, versions 1 and 2.",
     ),
     "a key more": (set_in("extra", to=1), "manifest.json: extra is not known here."),
     "a key less": (drop("memory_store"), "manifest.json: memory_store is missing."),

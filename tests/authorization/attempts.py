@@ -29,12 +29,18 @@ ID_PARAMETERS = {
     "operation_id": ids.HTTP_OPERATION,
     "endpoint_id": ids.ENDPOINT,
     "credential_id": ids.ENDPOINT_CREDENTIAL,
+    "token_id": ids.API_KEY,
+    "work_id": ids.WORK,
     "partition_id": ids.EXTERNAL_PARTITION,
     "record_id": ids.EXTERNAL_RECORD,
     "item_id": ids.EXTERNAL_ITEM,
+    "effect_id": ids.MEMORY_EFFECT,
+    "write_id": ids.RECORD_WRITE,
     "space_id": ids.SPACE,
     "authority_id": ids.AUTHORITY,
     "call_id": ids.HOST_CALL,
+    "webhook_id": ids.WEBHOOK,
+    "delivery_id": ids.WEBHOOK_DELIVERY,
 }
 # Those that are digests, within what comes before them.
 DIGEST_PARAMETERS = ("receipt_sha256", "nomination_sha256")

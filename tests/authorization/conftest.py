@@ -9,6 +9,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from memoryhub import event_streams
+from providers import record_exports
 from stores import exports
 from tests.authorization.credentials import CREDENTIALS, make_caller
 from tests.authorization.plots import Plot, make_plot
@@ -46,6 +47,7 @@ def plots(db: None, committed_plots: Plots, monkeypatch: pytest.MonkeyPatch) -> 
     """What a test changes of them is rolled back."""
     # A test's own transaction is open to its end, so it cannot become a snapshot.
     monkeypatch.setattr(exports, "snapshot", lambda statement_seconds_max: nullcontext())
+    monkeypatch.setattr(record_exports, "snapshot", lambda statement_seconds_max: nullcontext())
     # A stream shows what there is, and ends.
     monkeypatch.setattr(event_streams, "STREAM_SECONDS_MAX", 0.05)
     monkeypatch.setattr(event_streams, "POLL_SECONDS", 0.05)

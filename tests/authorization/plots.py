@@ -4,10 +4,12 @@ import io
 import json
 import uuid
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.test import override_settings
+from django.utils import timezone
 
 from authority import agent, authorities, host_calls, host_runs, spaces
 from authority.authorities import Lane, Options
@@ -15,9 +17,11 @@ from authority.bindings import ProfileKind
 from authority.graph import EMPTY_HEAD
 from authority.models import Authority
 from authority.turns import HeldTurn
-from memoryhub import activity, audit, ids, invitations, keys, secrets
+from memoryhub import activity, audit, ids, invitations, keys, secrets, webhook_deliveries, webhooks
+from memoryhub.actors import RecordScope as ActorScope
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Job, JobChunk, Membership, Project
+from memoryhub.notice_models import MailDigest, MailItem, MailWish, WebhookAttempt, WebhookDelivery
 from providers import (
     declared,
     deployments,
@@ -25,16 +29,31 @@ from providers import (
     endpoint_calls,
     endpoints,
     model_requests,
+    records,
+    session_tokens,
     sessions,
     tool_calls,
 )
 from providers.bindings import parse_bindings
 from providers.endpoint_calls import Incoming
-from providers.models import ExternalItem, ExternalPartition
+from providers.models import (
+    ExternalItem,
+    ExternalPartition,
+    MemoryEffect,
+    RecalledItem,
+    RecordScope,
+    RecordStatistics,
+    RecordTerm,
+    RecordWrite,
+    ScopeViolation,
+)
+from providers.principals import Principal
+from providers.record_access import WantedScope
 from providers.sessions import WantedSession
-from stores import exports, memories, memory_stores, totals
+from stores import exports, memories, memory_stores, retention, totals, work, work_claims
 from stores.attachments import WantedStore
-from stores.models import MemoryVersion
+from stores.models import MemoryVersion, Work
+from stores.retention import Policy
 from tests.world import Caller, Tenant
 
 KINDS: tuple[ProfileKind, ProfileKind] = ("canonical", "working")
@@ -62,10 +81,16 @@ class Plot:
     secret_id: str = ""
     document_revision: str = ""
     session_id: str = ""
+    token_id: str = ""
+    idle_session_id: str = ""
+    work_id: str = ""
+    work_token: str = field(default="", repr=False)
+    claimed_work_id: str = ""
     request_id: str = ""
     open_request_id: str = ""
     tool_call_id: str = ""
     service_session_id: str = ""
+    records_session_id: str = ""
     service_request_id: str = ""
     operation_id: str = ""
     endpoint_id: str = ""
@@ -73,6 +98,11 @@ class Plot:
     partition_id: str = ""
     record_id: str = ""
     item_id: str = ""
+    memory_record_id: str = ""
+    record_scope_id: str = ""
+    effect_id: str = ""
+    write_id: str = ""
+    violation_id: str = ""
     space_id: str = ""
     space_sequence: int = 0
     space_operation: str = ""
@@ -89,6 +119,8 @@ class Plot:
     nomination_sha256: str = ""
     explanation_token: str = ""
     result_sha256: str = ""
+    webhook_id: str = ""
+    delivery_id: str = ""
     archive: bytes = field(default=b"", repr=False)
     callers: dict[str, Caller] = field(default_factory=dict, repr=False)  # by kind of credential
 
@@ -107,6 +139,8 @@ class Plot:
             "deployment_id": self.deployment_id,
             "secret_id": self.secret_id,
             "session_id": self.session_id,
+            "token_id": self.token_id,
+            "work_id": self.work_id,
             "request_id": self.request_id,
             "tool_call_id": self.tool_call_id,
             "operation_id": self.operation_id,
@@ -115,17 +149,30 @@ class Plot:
             "partition_id": self.partition_id,
             "record_id": self.record_id,
             "item_id": self.item_id,
+            "effect_id": self.effect_id,
+            "write_id": self.write_id,
             "space_id": self.space_id,
             "authority_id": self.authority_id,
             "call_id": self.call_id,
             "receipt_sha256": self.receipt_sha256,
             "nomination_sha256": self.nomination_sha256,
+            "webhook_id": self.webhook_id,
+            "delivery_id": self.delivery_id,
         }
 
     @property
     def resource_id(self) -> str:
-        """Of documents; `resource_id + "-kb"` is one of another service."""
+        """Of documents; `resource_id + "-kb"` is one of another service, `resource_id + "-notes"` one of records."""
         return self.canary
+
+    @property
+    def record_scope(self) -> ActorScope:
+        """That of the plot's agents."""
+        return ActorScope(self.canary, self.canary, "alice")
+
+    @property
+    def record_scope_wire(self) -> dict[str, Any]:
+        return {"agent": self.canary, "principal": {"issuer": self.canary, "subject": "alice"}}
 
     @property
     def store_key(self) -> UUID:
@@ -147,6 +194,9 @@ class Plot:
             self.secret_id,
             self.document_revision,
             self.session_id,
+            self.token_id,
+            self.work_id,
+            self.claimed_work_id,
             self.request_id,
             self.tool_call_id,
             self.operation_id,
@@ -155,18 +205,26 @@ class Plot:
             self.partition_id,
             self.record_id,
             self.item_id,
+            self.memory_record_id,
+            self.effect_id,
+            self.write_id,
+            self.violation_id,
             self.space_id,
             self.authority_id,
             self.call_id,
             self.failed_call_id,
             self.nomination_sha256,
+            self.webhook_id,
+            self.delivery_id,
         ]
         return [text.encode() for text in shown]
 
 
-def make_plot(tenant: Tenant, environment: Environment) -> Plot:
+def make_plot(tenant: Tenant, environment: Environment, *, with_authority: bool = True) -> Plot:
+    """`with_authority`: a third of the time."""
     plot = Plot(tenant, environment)
     _add_people(plot)
+    _add_webhook(plot)
     plot.key_id = keys.create_key(
         environment=environment.wire_id, name=plot.canary, scopes=["read"], actor=tenant.actor
     ).key.wire_id
@@ -175,9 +233,12 @@ def make_plot(tenant: Tenant, environment: Environment) -> Plot:
     with override_settings(PARTITION_KEY=bytes(32)):
         _add_declared_memory(plot)
     _add_session(plot)
+    _add_work(plot)
     _add_operation(plot)
     _add_endpoint(plot)
-    _add_authority(plot)
+    _add_records(plot)
+    if with_authority:
+        _add_authority(plot)
     audit.seal_project(tenant.project.id)
     activity.count_activity()
     totals.count_totals()
@@ -193,6 +254,43 @@ def _add_people(plot: Plot) -> None:
         email=f"open-{plot.canary}@example.com", role="viewer", actor=actor
     )
     plot.invitation_id = opened.invitation.wire_id
+
+
+def _add_webhook(plot: Plot) -> None:
+    """With a delivery that was tried once, one that failed, and a member who wants mails of what the plot's other things tell."""
+    issued = webhooks.create_webhook(
+        environment=plot.environment.wire_id,
+        url=f"https://hooks.example.com/{plot.canary}",
+        description=plot.canary,
+        event_types=["*"],
+        actor=plot.tenant.actor,
+    )
+    plot.webhook_id = issued.webhook.wire_id
+    failed = webhook_deliveries.send_test(plot.webhook_id, actor=plot.tenant.actor)
+    WebhookDelivery.objects.filter(id=failed.id).update(
+        state="failed", code="expired", finished_at=failed.created_at
+    )
+    delivery = webhook_deliveries.send_test(plot.webhook_id, actor=plot.tenant.actor)
+    plot.delivery_id = delivery.wire_id
+    WebhookAttempt.objects.create(
+        project_id=delivery.project_id,
+        delivery=delivery,
+        number=1,
+        started_at=delivery.created_at,
+        milliseconds=1,
+        code="refused",
+        status=500,
+        answer_start=plot.canary,
+    )
+    of_member = {
+        "project": plot.tenant.project,
+        "membership_id": ids.from_wire(ids.MEMBERSHIP, plot.member_id),
+    }
+    MailWish.objects.create(topics=["nominations", "needs_person"], **of_member)
+    MailDigest.objects.create(environment=plot.environment, **of_member)
+    MailItem.objects.create(
+        environment=plot.environment, notice=delivery.notice, topic="needs_person", **of_member
+    )
 
 
 def _add_store(plot: Plot) -> None:
@@ -212,6 +310,7 @@ def _add_store(plot: Plot) -> None:
     plot.old_version_id = ids.to_wire(ids.MEMORY_VERSION, memory.head_id)
     changed = memories.update_memory(store.wire_id, memory.wire_id, content=f"second {canary}", actor=actor)
     plot.head_version_id = ids.to_wire(ids.MEMORY_VERSION, changed.head_id)
+    retention.set_retention(store.wire_id, policy=Policy(365, 1), actor=actor)
     plot.memory_sha256 = changed.content_sha256
     assert MemoryVersion.objects.filter(memory_id=memory.id).count() == 2
     spool = io.BytesIO()
@@ -238,7 +337,7 @@ def _add_job(plot: Plot) -> None:
 
 
 def manifest_of(plot: Plot, *tools: str) -> dict[str, object]:
-    """A document resource and one of another service. `tools`: so that two deployments differ."""
+    """A document resource, one of another service and one of records. `tools`: so that two deployments differ."""
     documents_, service = plot.resource_id, f"{plot.resource_id}-kb"
     return {
         "connections": [{"id": service, "origin": "https://memory.example.com", "methods": ["POST"]}],
@@ -248,6 +347,11 @@ def manifest_of(plot: Plot, *tools: str) -> dict[str, object]:
                 "id": service,
                 "description": plot.canary,
                 "provider": {"kind": "http", "connection": service, "path": "/memory"},
+            },
+            {
+                "id": f"{documents_}-notes",
+                "description": plot.canary,
+                "provider": {"kind": "records", "memoryWrite": "ask"},
             },
         ],
         "ordinaryTools": list(tools),
@@ -301,7 +405,9 @@ def _add_declared_memory(plot: Plot) -> None:
     )
 
 
-def _open_session(plot: Plot, memory: dict[str, object], *store_ids: str) -> str:
+def _open_session(
+    plot: Plot, memory: dict[str, Any], *store_ids: str, principal: Principal | None = None
+) -> str:
     wanted = WantedSession(
         environment=plot.environment.wire_id,
         agent=plot.agent_id,
@@ -309,6 +415,7 @@ def _open_session(plot: Plot, memory: dict[str, object], *store_ids: str) -> str
         bindings=parse_bindings(memory),
         stores=[WantedStore(store_id, "read_write", plot.canary) for store_id in store_ids],
         title=plot.canary,
+        principal=principal,
     )
     return sessions.create_session(wanted, idempotency_key=None, actor=plot.tenant.actor).session.wire_id
 
@@ -333,6 +440,7 @@ def _add_session(plot: Plot) -> None:
         ).request.wire_id
         for name in (plot.canary, f"{plot.canary} open")
     )
+    plot.token_id = session_tokens.create_token(plot.session_id, seconds=3_600, actor=actor).key.wire_id
     model_requests.select_memory(plot.session_id, plot.request_id, use=[plot.resource_id], actor=actor)
     plot.tool_call_id = tool_calls.call_tool(
         plot.session_id,
@@ -345,6 +453,35 @@ def _add_session(plot: Plot) -> None:
     ).wire_id
     document = documents.get_document(plot.environment.wire_id, plot.resource_id, plot.canary, actor=actor)
     plot.document_revision = document.revision
+
+
+def _add_work(plot: Plot) -> None:
+    """The session's item is under way, and its lease does not end; one is taken and not acknowledged, one waits."""
+    actor, place = plot.tenant.actor, plot.environment.wire_id
+    started, claimed, _ = [_queue(plot, session_id) for session_id in (plot.session_id, "", "")]
+    far = timezone.now() + timedelta(days=1)
+    ours = [ids.from_wire(ids.WORK, work_id) for work_id in (started, claimed)]
+    others = Work.objects.filter(environment=plot.environment, claimed_at=None).exclude(id__in=ours)
+    waiting = list(others.values_list("id", flat=True))
+    others.update(claimed_at=far)
+    for work_id in (started, claimed):
+        claim = work_claims.poll_work(
+            place, block_ms=0, reclaim_older_than_ms=5_000, worker=plot.canary, actor=actor
+        )
+        assert claim is not None and claim.work.wire_id == work_id
+        if work_id == started:
+            plot.work_token = claim.token
+    work.acknowledge_work(place, started, actor=actor)
+    work.heartbeat_work(place, started, expected=work.NO_HEARTBEAT, ttl_seconds=None, actor=actor)
+    Work.objects.filter(id=ours[0]).update(lease_expires_at=far)
+    Work.objects.filter(id=ours[1]).update(claimed_at=far)
+    Work.objects.filter(id__in=waiting).update(claimed_at=None)
+    plot.work_id, plot.claimed_work_id = started, claimed
+    plot.idle_session_id = _open_session(plot, {})
+
+
+def _queue(plot: Plot, session_id: str) -> str:
+    return work.queue_work(session_id or _open_session(plot, {}), actor=plot.tenant.actor).work.wire_id
 
 
 def _add_operation(plot: Plot) -> None:
@@ -389,6 +526,53 @@ def _add_endpoint(plot: Plot) -> None:
     plot.partition_id = ExternalPartition.objects.get(partition=plot.canary).wire_id
     endpoint_calls.ingest(endpoint, plot.canary, [("user", plot.canary)])
     plot.item_id = ExternalItem.objects.get(partition__partition=plot.canary).wire_id
+
+
+def _add_records(plot: Plot) -> None:
+    """A record in the scope of the plot's agents; an effect that waits for a person; a hit that was dropped; what was counted."""
+    actor, wanted = plot.tenant.actor, WantedScope(plot.environment.wire_id, plot.record_scope)
+    fields = {"text": f"remembered {plot.canary}", "thread": plot.canary, "author": plot.canary}
+    saved = records.save_record(wanted, fields, key=plot.canary, actor=actor)
+    assert saved.ref is not None
+    plot.memory_record_id = saved.ref.id
+    records.search_records(wanted, plot.canary, k=5, actor=actor)
+    held = RecordScope.objects.get(environment=plot.environment, agent=plot.canary)
+    plot.record_scope_id = held.wire_id
+    effect = MemoryEffect.objects.get(scope=held)
+    effect.pk, effect.key, effect.key_sha256 = ids.new_id(), f"unknown {plot.canary}", "0" * 64
+    effect.state, effect.outcome, effect.payload = "unknown", None, {"id": plot.canary}
+    effect.save(force_insert=True)
+    plot.effect_id = effect.wire_id
+    of = {"project_id": held.project_id, "scope": held}
+    RecordTerm.objects.create(**of, term=plot.canary, records=2)
+    RecordStatistics.objects.create(**of)
+    plot.write_id = _add_waiting_write(plot)
+    names = {"namespace": plot.canary, "record_id": plot.canary, "hit_id": plot.canary}
+    plot.violation_id = ScopeViolation.objects.create(**of, provider="local", **names).wire_id
+
+
+def _add_waiting_write(plot: Plot) -> str:
+    """A session that binds records: it was shown one, and a write of it waits; the id of this."""
+    notes, actor = f"{plot.resource_id}-notes", plot.tenant.actor
+    bound = {notes: {"scope": "records", "access": "read-write"}}
+    session_id = plot.records_session_id = _open_session(
+        plot, bound, principal=Principal(plot.canary, "alice")
+    )
+    request_id = model_requests.open_request(
+        session_id, client_request_id=plot.canary, input_text=plot.canary, waits=True, actor=actor
+    ).request.wire_id
+    model_requests.select_memory(session_id, request_id, use=[notes], actor=actor)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("search_memory", {"query": plot.canary}),
+        ("save_memory", {"text": f"waits {plot.canary}"}),
+    ]
+    for name, arguments in calls:
+        tool_calls.call_tool(
+            session_id, request_id, call_id=name, name=name, arguments=arguments, waits=True, actor=actor
+        )
+    session_key = ids.from_wire(ids.SESSION, session_id)
+    assert RecalledItem.objects.filter(session_id=session_key).count() == 1
+    return RecordWrite.objects.get(session_id=session_key).wire_id
 
 
 def _add_authority(plot: Plot) -> None:

@@ -4,6 +4,7 @@ A new operation fails the matrix until it has its line here, and a line that doe
 Ids in the URL are not part of a seed: they come from the plot, by the names of the URL's parameters.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,10 @@ def _document(plot: Plot, body: Any = None) -> Seed:
     return _resource(plot, body, headers={"If-Match": f'"{plot.document_revision}"'})
 
 
+def _failed_since(plot: Plot) -> Seed:
+    return Seed({"since": "2020-01-01T00:00:00Z"})
+
+
 def _session(plot: Plot) -> Seed:
     bound = {"scope": "document", "id": plot.canary, "access": "read-write"}
     return Seed(
@@ -93,6 +98,27 @@ def _secret(plot: Plot) -> Seed:
 
 def _tool_call(plot: Plot) -> Seed:
     return Seed({"call_id": "new", "name": "memory_save", "arguments": {"text": "saved by a model"}})
+
+
+def _record(plot: Plot, **body: Any) -> Seed:
+    whose = {"environment": plot.environment.wire_id, "scope": plot.record_scope_wire}
+    return Seed(whose | body, headers={"Idempotency-Key": "new"})
+
+
+def _whose(plot: Plot) -> dict[str, Any]:
+    """A scope of records in a query."""
+    of = plot.record_scope
+    return {
+        "environment": plot.environment.wire_id,
+        "agent": of.agent,
+        "issuer": of.issuer,
+        "subject": of.subject,
+    }
+
+
+def _import_records(plot: Plot) -> Seed:
+    raw = json.dumps([{"id": "new", "memory": "A new one."}]).encode()
+    return Seed(raw=raw, content_type="application/octet-stream", query=_whose(plot) | {"format": "mem0"})
 
 
 def _space(plot: Plot) -> Seed:
@@ -199,6 +225,10 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "memory_stores.snapshot": lambda plot: Seed(query={"at": "2126-01-01T00:00:00Z", "view": "full"}),
     "memory_stores.export": NOTHING,
     "memory_stores.import": _archive,
+    "retention.get": NOTHING,
+    "retention.plan": lambda plot: Seed(body={"days": 30}),
+    "retention.set": lambda plot: Seed(body={"days": 400, "versions_min": 2}),
+    "retention.run": NOTHING,
     "memory_stores.freeze": NOTHING,
     "memory_stores.unfreeze": NOTHING,
     "memories.freeze": NOTHING,
@@ -207,6 +237,19 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "memory_stores.search.post": lambda plot: Seed({"query": plot.canary, "view": "full"}),
     "memories.search": lambda plot: Seed(query={"query": plot.canary, "environment": plot.environment.name}),
     "memories.search.post": lambda plot: Seed({"query": plot.canary, "environment": plot.environment.name}),
+    "webhooks.create": lambda plot: Seed(
+        {"url": "https://hooks.example.com/new", "environment": plot.environment.name}
+    ),
+    "webhooks.list": WHOLE_PAGE,
+    "webhooks.get": NOTHING,
+    "webhooks.update": lambda plot: Seed({"description": "changed"}),
+    "webhooks.delete": NOTHING,
+    "webhooks.rotate": lambda plot: Seed({"overlap_seconds": 60}),
+    "webhooks.test": NOTHING,
+    "webhooks.replay": _failed_since,
+    "webhook_deliveries.list": WHOLE_PAGE,
+    "webhook_deliveries.get": NOTHING,
+    "webhook_deliveries.replay": NOTHING,
     "deployments.create": lambda plot: Seed({"agent_id": "new", "manifest": {"memory": []}}),
     "deployments.get": NOTHING,
     "deployments.list": WHOLE_PAGE,
@@ -232,7 +275,19 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "sessions.get": NOTHING,
     "sessions.list": lambda plot: Seed(query={"limit": 100, "memory_store_id": plot.store_id}),
     "sessions.end": NOTHING,
+    "session_tokens.create": lambda plot: Seed({"expires_in_seconds": 600}),
+    "session_tokens.list": NOTHING,
+    "session_tokens.revoke": NOTHING,
     "sessions.delete": NOTHING,
+    "work.queue": lambda plot: Seed(ids={"session_id": plot.idle_session_id}),
+    "work.poll": NOTHING,
+    "work.ack": lambda plot: Seed(ids={"work_id": plot.claimed_work_id}),
+    "work.heartbeat": lambda plot: Seed(query={"desired_ttl_seconds": 60}),
+    "work.stop": lambda plot: Seed({"force": True}),
+    "work.update": lambda plot: Seed({"metadata": {"changed": "yes"}}),
+    "work.get": NOTHING,
+    "work.list": WHOLE_PAGE,
+    "work.stats": NOTHING,
     "bindings.revoke": lambda plot: Seed(path={"resource_id": plot.resource_id}),
     "session_events.create": lambda plot: Seed({"type": "turn.done", "data": {"number": 1}}),
     "session_events.list": NOTHING,
@@ -268,6 +323,18 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "external_records.delete": NOTHING,
     "external_items.list": WHOLE_PAGE,
     "external_items.delete": NOTHING,
+    "records.save": lambda plot: _record(plot, text="A new one.", thread="t", author="a", title="n"),
+    "records.search": lambda plot: _record(plot, query=plot.canary),
+    "records.forget": lambda plot: _record(plot, id=plot.memory_record_id),
+    "records.import": _import_records,
+    "records.export": lambda plot: Seed(query=_whose(plot)),
+    "record_effects.list": WHOLE_PAGE,
+    "record_writes.list": WHOLE_PAGE,
+    "record_writes.get": NOTHING,
+    "record_writes.approve": NOTHING,
+    "record_writes.reject": NOTHING,
+    "record_effects.resolve": lambda plot: Seed({"as": "done"}),
+    "record_violations.list": WHOLE_PAGE,
     "redactions.create": lambda plot: Seed(
         {"contains": plot.canary, "environment": plot.environment.name, "heads": "delete"}
     ),
@@ -291,6 +358,13 @@ SEEDS: dict[str, Callable[[Plot], Seed]] = {
     "authorities.nominate": lambda plot: Seed({"nominationId": plot.canary, "roots": [plot.canary], "v": 1}),
     "authorities.nominate_memory": lambda plot: Seed(
         {"nominationId": plot.canary, "storeId": plot.store_id, "memoryId": plot.memory_id}
+    ),
+    "authorities.nominate_record": lambda plot: Seed(
+        {
+            "nominationId": plot.canary,
+            "recordId": plot.memory_record_id,
+            "scope": plot.record_scope_wire,
+        }
     ),
     "authorities.advance": lambda plot: Seed({"expectedHead": plot.pin, "nextHead": plot.pin, "v": 1}),
     "authorities.adopt": _adopt,

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -25,8 +26,10 @@ IN_REQUEST = f"model_request_id IN (SELECT id FROM providers_modelrequest WHERE 
 IN_ENDPOINT = "endpoint_id IN (SELECT id FROM providers_endpoint WHERE environment_id = %(environment)s)"
 IN_PARTITION = f"partition_id IN (SELECT id FROM providers_externalpartition WHERE {IN_ENDPOINT})"
 IN_OPERATION = f"operation_id IN (SELECT id FROM providers_httpoperation WHERE {IN_SESSION})"
+IN_SCOPE = "scope_id IN (SELECT id FROM providers_recordscope WHERE environment_id = %(environment)s)"
 IN_SPACE = "space_id IN (SELECT id FROM authority_space WHERE environment_id = %(environment)s)"
 IN_AUTHORITY = "authority_id IN (SELECT id FROM authority_authority WHERE environment_id = %(environment)s)"
+IN_WEBHOOK = "webhook_id IN (SELECT id FROM memoryhub_webhook WHERE environment_id = %(environment)s)"
 # The column by which a row belongs to an environment: the first that its table has.
 PLACES = {
     "environment_id": IN_ENVIRONMENT,
@@ -39,6 +42,9 @@ PLACES = {
     "space_id": IN_SPACE,
     "authority_id": IN_AUTHORITY,
     "operation_id": IN_OPERATION,
+    "webhook_id": IN_WEBHOOK,
+    "delivery_id": f"delivery_id IN (SELECT id FROM memoryhub_webhookdelivery WHERE {IN_WEBHOOK})",
+    "scope_id": IN_SCOPE,
 }
 
 type Snapshot = dict[str, tuple[int, str]]
@@ -87,6 +93,7 @@ def _snapshot(conditions: dict[str, str], values: dict[str, object]) -> Snapshot
         return {table: (int(count), digest) for table, count, digest in cursor.fetchall()}
 
 
+@cache
 def columns_by_table() -> dict[str, set[str]]:
     """Every table whose rows name their project."""
     with connection.cursor() as cursor:

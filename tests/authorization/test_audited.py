@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memoryhub import accounts, audit
+from memoryhub import accounts, audit, mail_wishes
 from memoryhub.audit import AuditAction
 from memoryhub.models import AuditEvent
 from providers import external_partitions
@@ -14,6 +14,8 @@ from tests.authorization.conftest import Plots
 from tests.authorization.credentials import OWNER
 from tests.authorization.plots import Plot
 from tests.documented import DocumentedOperation, documented_operations
+from tests.stores.aged import age_memory
+from tests.stores.shelf import Shelf
 
 # What each changing operation writes. An operation that is missing here fails.
 AUDITED = {
@@ -33,6 +35,8 @@ AUDITED = {
     "memory_stores.archive": AuditAction.MEMORY_STORE_ARCHIVED,
     "memory_stores.delete": AuditAction.MEMORY_STORE_DELETED,
     "memory_stores.import": AuditAction.MEMORY_STORE_IMPORTED,
+    "retention.set": AuditAction.RETENTION_CHANGED,
+    "retention.run": AuditAction.OLD_VERSIONS_REMOVED,
     "memory_stores.freeze": AuditAction.MEMORY_STORE_FROZEN,
     "memory_stores.unfreeze": AuditAction.MEMORY_STORE_UNFROZEN,
     "memories.create": AuditAction.MEMORY_CREATED,
@@ -48,6 +52,13 @@ AUDITED = {
     "environments.delete": AuditAction.ENVIRONMENT_DELETED,
     "secrets.put": AuditAction.SECRET_CREATED,
     "secrets.delete": AuditAction.SECRET_DELETED,
+    "webhooks.create": AuditAction.WEBHOOK_CREATED,
+    "webhooks.update": AuditAction.WEBHOOK_UPDATED,
+    "webhooks.delete": AuditAction.WEBHOOK_DELETED,
+    "webhooks.rotate": AuditAction.WEBHOOK_ROTATED,
+    "webhooks.test": AuditAction.WEBHOOK_TESTED,
+    "webhooks.replay": AuditAction.WEBHOOK_REPLAYED,
+    "webhook_deliveries.replay": AuditAction.WEBHOOK_REPLAYED,
     "deployments.create": AuditAction.DEPLOYMENT_CREATED,
     "deployments.promote": AuditAction.DEPLOYMENT_PROMOTED,
     "memory_resources.declare": AuditAction.DEPLOYMENT_PROMOTED,
@@ -57,6 +68,11 @@ AUDITED = {
     "sessions.create": AuditAction.SESSION_CREATED,
     "sessions.start_on_document": AuditAction.SESSION_CREATED,
     "sessions.end": AuditAction.SESSION_ENDED,
+    "session_tokens.create": AuditAction.SESSION_TOKEN_CREATED,
+    "session_tokens.revoke": AuditAction.SESSION_TOKEN_REVOKED,
+    "work.queue": AuditAction.WORK_QUEUED,
+    "work.poll": AuditAction.WORK_CLAIMED,
+    "work.stop": AuditAction.WORK_STOPPED,
     "sessions.delete": AuditAction.SESSION_DELETED,
     "bindings.revoke": AuditAction.BINDING_REVOKED,
     "tool_calls.create": AuditAction.MEMORY_UPDATED,  # what a model saved
@@ -73,6 +89,12 @@ AUDITED = {
     "external_records.update": AuditAction.EXTERNAL_RECORD_UPDATED,
     "external_records.delete": AuditAction.EXTERNAL_RECORD_DELETED,
     "external_items.delete": AuditAction.EXTERNAL_ITEM_DELETED,
+    "records.save": AuditAction.RECORD_SAVED,
+    "records.forget": AuditAction.RECORD_FORGOTTEN,
+    "records.import": AuditAction.RECORDS_IMPORTED,
+    "record_effects.resolve": AuditAction.EFFECT_RESOLVED,
+    "record_writes.approve": AuditAction.RECORD_WRITE_APPROVED,
+    "record_writes.reject": AuditAction.RECORD_WRITE_REJECTED,
     "spaces.create": AuditAction.SPACE_CREATED,
     "spaces.commit": AuditAction.SPACE_COMMITTED,
     "spaces.purge": AuditAction.SPACE_PURGED,
@@ -83,6 +105,7 @@ AUDITED = {
     "authorities.adopt": AuditAction.HOST_CALL_SUBMITTED,
     "authorities.nominate": AuditAction.NOMINATION_ARRIVED,
     "authorities.nominate_memory": AuditAction.NOMINATION_ARRIVED,
+    "authorities.nominate_record": AuditAction.NOMINATION_ARRIVED,
     "host_calls.withdraw": AuditAction.HOST_CALL_WITHDRAWN,
     "host_calls.resend": AuditAction.HOST_CALL_SUBMITTED,
     "nominations.decide": AuditAction.NOMINATION_DECIDED,
@@ -90,6 +113,9 @@ AUDITED = {
 # What is its own record, and writes no audit row.
 NOT_AUDITED = {
     "projects.delete": "the trail goes with its project; the hub's log says who deleted it",
+    "work.ack": "the trail says who took the item, and the item when it was acknowledged",
+    "work.heartbeat": "one comes every few seconds; the item says when the last one did",
+    "work.update": "metadata say nothing of what the hub keeps or does",
     "session_events.create": "an event is a row of a log itself",
     "model_requests.create": "the request is kept with what was given, and an event says so",
     "model_requests.select": "the selection stands in the request, and is made once",
@@ -99,7 +125,14 @@ NOT_AUDITED = {
 OF_A_SECOND_TIME = {AuditAction.SECRET_CHANGED}
 # Tests of the authority reach this: the end of a call in its turn.
 OF_AUTHORITIES = {AuditAction.HOST_CALL_FINISHED}
-OF_PEOPLE = {AuditAction.MEMBER_JOINED, AuditAction.PASSWORD_CHANGED, AuditAction.USER_RENAMED}
+# Tests of webhooks reach this: what a worker finds out.
+OF_WEBHOOKS = {AuditAction.WEBHOOK_DISABLED}
+OF_PEOPLE = {
+    AuditAction.MAIL_WISHES_CHANGED,
+    AuditAction.MEMBER_JOINED,
+    AuditAction.PASSWORD_CHANGED,
+    AuditAction.USER_RENAMED,
+}
 WRITING = [
     operation
     for operation in documented_operations()
@@ -109,6 +142,10 @@ WRITING = [
 
 def _freeze(plot: Plot) -> None:
     memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor)
+
+
+def _age(plot: Plot) -> None:
+    age_memory(Shelf(plot.store_id, plot.tenant.actor), "/old", [900, 800])
 
 
 def _freeze_memory(plot: Plot) -> None:
@@ -122,6 +159,7 @@ def _freeze_partition(plot: Plot) -> None:
 BEFORE: dict[str, Callable[[Plot], None]] = {
     "external_partitions.unfreeze": _freeze_partition,
     "memory_stores.unfreeze": _freeze,
+    "retention.run": _age,
     "memories.unfreeze": _freeze_memory,
 }
 
@@ -157,6 +195,8 @@ def test_a_person_who_joins_or_changes_a_name_or_password_is_noted(plots: Plots)
     accounts.change_password(
         plots.mine.tenant.owner, current="correct horse battery", new="another horse battery"
     )
+    [wish] = mail_wishes.list_wishes(plots.mine.tenant.owner.id)
+    mail_wishes.change_wishes(wish.membership.user_id, wish.membership.wire_id, topics=["needs_person"])
     of_project = AuditEvent.objects.filter(project=plots.mine.tenant.project)
     assert set(of_project.values_list("action", flat=True)) >= OF_PEOPLE | OF_AUTHORITIES  # of the plot
 
@@ -173,4 +213,7 @@ def test_every_action_is_reached_by_a_test_of_this_file() -> None:
     assert {operation.rights.name for operation in WRITING} == AUDITED.keys()
     changing = {operation.rights.name for operation in documented_operations() if operation.rights.writes}
     assert NOT_AUDITED.keys() <= changing
-    assert set(AuditAction) == set(AUDITED.values()) | OF_PEOPLE | OF_A_SECOND_TIME | OF_AUTHORITIES
+    assert (
+        set(AuditAction)
+        == set(AUDITED.values()) | OF_PEOPLE | OF_A_SECOND_TIME | OF_AUTHORITIES | OF_WEBHOOKS
+    )

@@ -27,11 +27,15 @@ APPENDED: dict[str, dict[str, Any]] = {
     "authority_route": {"nomination_id": "another"},
     "authority_program": {"program_id": "another"},
     "authority_nomination": {"nomination_sha256": "e" * 64},
+    "memoryhub_webhookattempt": {"number": 2},
 }
 # Tables that no plot has rows of, and why.
 EMPTY_TABLES: dict[str, str] = {
     "providers_httpattempt": "an attempt is made by a worker, over the network",
     "providers_externalitem": "an item comes in by the endpoint's own door",
+    "providers_remotescope": "a scope at another service is made when that service is called",
+    "providers_recordvector": "a vector is made of a record only where a backend was chosen",
+    "providers_remoterecord": "a record at another service is made when that service is called",
 }
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -26,7 +28,7 @@ from tests.documented import EVERY_OPERATION, DocumentedOperation, documented_op
 from tests.world import Caller
 
 STORE_IDS = frozenset({"store_id", "memory_id", "version_id"})
-SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id", "operation_id"})
+SESSION_IDS = frozenset({"session_id", "request_id", "tool_call_id", "operation_id", "token_id"})
 ENDPOINT_IDS = frozenset({"endpoint_id", "credential_id", "partition_id", "record_id", "item_id"})
 AUTHORITY_IDS = frozenset({"space_id", "authority_id", "call_id", "receipt_sha256", "nomination_sha256"})
 ENVIRONMENT_IDS = (
@@ -34,7 +36,17 @@ ENVIRONMENT_IDS = (
     | SESSION_IDS
     | ENDPOINT_IDS
     | AUTHORITY_IDS
-    | {"environment_id", "key_id", "deployment_id", "secret_id"}
+    | {
+        "environment_id",
+        "key_id",
+        "deployment_id",
+        "secret_id",
+        "webhook_id",
+        "delivery_id",
+        "effect_id",
+        "write_id",
+        "work_id",
+    }
 )
 PROJECT_IDS = ENVIRONMENT_IDS | {"project_id", "member_id", "invitation_id"}
 
@@ -142,8 +154,11 @@ def test_a_missing_environment_filter_is_found(plots: Plots, monkeypatch: pytest
 
 
 def test_a_missing_store_filter_is_found(plots: Plots, monkeypatch: pytest.MonkeyPatch) -> None:
-    everything = lambda store, with_content: Memory.objects.select_related("head")  # noqa: E731
-    monkeypatch.setattr(memories, "memories_of", everything)
+    def any_store(*, store_id: UUID, id: UUID) -> Memory | None:
+        return Memory.objects.select_related("head").filter(id=id).first()
+
+    everywhere = SimpleNamespace(row=any_store)
+    monkeypatch.setattr(memories, "_with_id", {False: everywhere, True: everywhere})
     assert operations_with_findings({"memories.get"}, WORLDS[2], plots) == {"memories.get"}
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from playwright.sync_api import Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -26,8 +27,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# What holds of every page, of each in every way: takes several times as long. `./hub soak pages` does it.
+EVERY_WAY = os.environ.get("MEMORYHUB_TEST_PAGES") == "all"
 _NOTE_VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
   console.error("violation " + event.violatedDirective + " " + event.blockedURI))"""
+
+
+type Sight = tuple[int, Literal["light", "dark"]]  # a window's width, and the scheme of colours
 
 
 @dataclass
@@ -40,6 +46,14 @@ class Window:
     def is_too_wide(self) -> bool:
         wide: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         return wide
+
+
+def in_ways(first: Sight, second: Sight) -> pytest.MarkDecorator:
+    """Walk (width, scheme, script): in one sight with scripts and in the other without, or in both with and without."""
+    ways = [(*first, True), (*second, False)]
+    if EVERY_WAY:
+        ways += [(*first, False), (*second, True)]
+    return pytest.mark.parametrize(("width", "scheme", "script"), ways)
 
 
 @cache

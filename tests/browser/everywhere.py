@@ -26,7 +26,12 @@ QUERIES = {
     "audit": ["subject_id={memory_id}", "action=api_key.revoked"],
     "compare": ["after={version_id}"],
     "nomination-record": ["key=fact:delivery", "key=fact:gate"],
+    "effects": ["state=", "provider=nobody"],
+    "violations": ["provider=nobody"],
+    "records": ["name=elin", "name=nobody"],
+    "record-scope": ["state=forgotten", "thread=call-17", "author=nobody", "provider=team"],
     "review": ["state=rejected", "route=none"],
+    "record-writes": ["state=", "state=expired"],
     "sessions": ["state=ended", "resource=none"],
     "session-events": ["after=3"],
     "store": ["q=forklift", "q=nothing+of+this+kind", "directory=/customers/acme-boatyard/"],
@@ -51,6 +56,12 @@ ALL_OF = {
     "nomination": ["nomination_sha256"],
     "host-call": ["call_id"],
     "authority": ["authority_id"],
+    "record-scope": ["scope_id"],
+    "memory-record": ["memory_record_id"],
+    "effect": ["effect_id"],
+    "webhook": ["webhook_id"],
+    "webhook-settings": ["webhook_id"],
+    "webhook-delivery": ["delivery_id"],
 }
 # The same page for another thing whose parameters belong together: {parameter: what the example calls it}.
 TOGETHER = {"model-request": {"session_id": "calling session_id", "request_id": "calling request_id"}}
@@ -62,6 +73,7 @@ SENT: dict[str, dict[str, str]] = {
     "find-text": {"sought-contains": "{sought}"},
     "find-in-store": {"sought-contains": "nothing of this kind"},
     "redact-text": {"sought-contains": "{sought}"},
+    "search-records": {"query": "Jonas: when can the Volvo D4 be delivered?", "k": "5"},
     "try-memory": {"input": "What did we agree with the boatyard?"},
 }
 PRESSED = {"redact-text": "Redact everywhere…"}

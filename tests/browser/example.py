@@ -18,6 +18,7 @@ from memoryhub.models import Membership, Project, User
 from memoryhub.session_store import stored_key
 from stores import freezes, memories, memory_stores, memory_versions
 from stores.models import Memory, MemoryStore, MemoryVersion
+from tests.browser.example_records import remember_people
 from tests.browser.example_reviews import review_memory
 from tests.browser.example_sessions import remember_in_sessions
 from tests.browser.example_texts import (
@@ -28,6 +29,7 @@ from tests.browser.example_texts import (
     PRICES,
     STEPS,
 )
+from tests.browser.example_webhooks import add_webhooks
 from tests.browser.example_work import do_long_work
 
 ENVIRONMENT = "production"
@@ -93,7 +95,9 @@ def make_example(tag: str, *, at: At = now) -> Example:
     _end_stores(example, cast)
     _let_in(example, tag, cast)
     remember_in_sessions(example.ids, cast.maya, cast.tomas, cast.add)
+    cast.add(0.15, remember_people, example.ids, cast.maya)
     cast.add(0.1, review_memory, example.ids, cast.maya)
+    cast.add(0.05, add_webhooks, example.ids, "To the desk of the boatyard", cast.maya)
     cast.carry_out(at)
     _note_rest(example)
     do_long_work(project, owner, example.ids, at)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from django.db.transaction import atomic
+
 from authority import agent, authorities, host_calls, host_runs, reviews, spaces
 from authority.authorities import Lane, Options
 from authority.bindings import ProfileKind
@@ -145,7 +147,8 @@ def _lose(desk: Desk, sha256: str) -> HostCall:
     assert made is not None
     HostCall.objects.filter(id=made.id).update(state="running")
     running = HostCall.objects.select_related("authority").get(id=made.id)
-    host_runs._end(running, state="failed", error=host_runs.UNKNOWN)
+    with atomic():
+        host_runs._end(running, state="failed", error=host_runs.UNKNOWN)
     return running
 
 

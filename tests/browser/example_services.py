@@ -4,6 +4,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.transaction import atomic
 from django.test import override_settings
 from django.utils import timezone
 
@@ -106,7 +107,8 @@ def _finish(session_id: str, attempts: list[Attempted], settlement: Settlement) 
     operation.save(update_fields=["started_at", "attempt"])
     for number, attempt in enumerate(attempts, start=1):
         began = _add_attempt(operation, number, began, attempt)
-    settlements.settle(operation, settlement)
+    with atomic():
+        settlements.settle(operation, settlement)
     return operation
 
 

@@ -8,14 +8,16 @@ from django.test import override_settings
 
 from memoryhub import secrets, session_events
 from memoryhub.actors import Actor
-from providers import declared, deployments, documents, model_requests, sessions, tool_calls
+from providers import declared, deployments, documents, model_requests, record_writes, sessions, tool_calls
 from providers.bindings import parse_bindings
+from providers.principals import Principal
 from providers.sessions import WantedSession
+from stores import work, work_claims
 from stores.attachments import WantedStore
 from tests.browser.example_services import call_services, keep_for_hosts
 
 ENVIRONMENT = "production"
-PLAYBOOK, CUSTOMERS, KNOWLEDGE = "playbook", "customers", "knowledge"
+PLAYBOOK, CUSTOMERS, KNOWLEDGE, NOTES = "playbook", "customers", "knowledge", "notes"
 SUPPORT = """# Support playbook
 
 - Answer in the customer's language.
@@ -37,10 +39,50 @@ def remember_in_sessions(known: dict[str, list[str]], maya: Actor, tomas: Actor,
     add(9, _declare, known, maya)
     add(8, _write_documents, known, maya)
     add(0.5, _talk, known, tomas)
+    add(0.35, _learn, known, maya)
     add(0.3, _freeze, maya)
     add(0.28, _talk_briefly, known, tomas)
     add(0.2, call_services, known, f"triage@{ENVIRONMENT}", KNOWLEDGE, KNOWN, tomas)
     add(0.1, keep_for_hosts, known, ENVIRONMENT, "Facts for the web shop", "The yard closes at 18:00.", maya)
+
+
+def _learn(known: dict[str, list[str]], actor: Actor) -> None:
+    """A memory of records that asks a person first: two writes that wait, one that was approved, one that was rejected."""
+    declared.declare_resource(
+        environment=ENVIRONMENT,
+        resource={
+            "id": NOTES,
+            "description": "What was learnt of each customer.",
+            "provider": {"kind": "records"},
+        },
+        connection=None,
+        acknowledge_endpoint_change=False,
+        actor=actor,
+    )
+    known["resource_id"].append(NOTES)
+    wanted = WantedSession(
+        environment=ENVIRONMENT,
+        agent=None,
+        deployment_id=None,
+        bindings=parse_bindings({NOTES: {"scope": "records", "access": "read-write"}}),
+        stores=[],
+        title="Questions of the boatyard",
+        principal=Principal("shop", "acme"),
+    )
+    session_id = sessions.create_session(wanted, idempotency_key=None, actor=actor).session.wire_id
+    request_id = _ask(session_id, "turn-1", [NOTES], actor)
+    texts = ("Wants deliveries before 9:00.", "Is closed in January.", "Pays late.", "Has two engines.")
+    writes = []
+    for text in texts:
+        call = tool_calls.call_tool(
+            session_id, request_id, call_id=text, name="save_memory", arguments={"text": text}, waits=True,
+            actor=actor,
+        )  # fmt: skip
+        assert call.output is not None
+        writes.append(call.output["id"])
+    record_writes.reject_write(writes[2], actor=actor)
+    record_writes.approve_write(writes[3], actor=actor)
+    known["write_id"] = writes
 
 
 def _freeze(actor: Actor) -> None:
@@ -148,6 +190,20 @@ def _talk(known: dict[str, list[str]], actor: Actor) -> None:
     _call(session_id, request_id, "call-2", {"text": SUPPORT}, actor)
     _call(session_id, request_id, "call-3", {"words": "wrong"}, actor)
     known["request_id"] = [request_id, _ask(session_id, "turn-2", None, actor)]
+    _serve(known, actor)
+
+
+def _serve(known: dict[str, list[str]], actor: Actor) -> None:
+    """The session was queued by its first event: a worker has it."""
+    worker = "yard-box-2-5d0c1f7a9be3"
+    claim = work_claims.poll_work(
+        ENVIRONMENT, block_ms=0, reclaim_older_than_ms=5_000, worker=worker, actor=actor
+    )
+    assert claim is not None
+    item = claim.work.wire_id
+    work.acknowledge_work(ENVIRONMENT, item, actor=actor)
+    work.heartbeat_work(ENVIRONMENT, item, expected=work.NO_HEARTBEAT, ttl_seconds=300, actor=actor)
+    known["work_id"] = [item]
 
 
 def _talk_briefly(known: dict[str, list[str]], actor: Actor) -> None:

@@ -6,11 +6,14 @@ from memoryhub import session_events
 from memoryhub.actors import Actor
 from providers import declared, deployments, documents, model_requests, sessions, tool_calls
 from providers.bindings import parse_bindings
+from providers.principals import Principal
 from providers.sessions import WantedSession
+from stores import work_claims
 from stores.attachments import WantedStore
 from tests.browser.example import ENVIRONMENT
 from tests.browser.example_services import call_services, keep_for_hosts
 from tests.browser.example_sessions import keep_secret
+from tests.browser.example_webhooks import add_webhooks
 
 DOCUMENT = "support"
 
@@ -35,8 +38,10 @@ def converse(known: dict[str, list[str]], tag: str, pack: str, text: str, actor:
         "secret_id": [keep_secret(actor, agent_id=f"triage{tag}")],
     }
     _talk(known, resource, pack, actor)
+    _want(known, tag, pack, actor)
     call_services(known, f"triage{tag}@{ENVIRONMENT}", f"facts{tag}", text, actor, code=pack)
     keep_for_hosts(known, ENVIRONMENT, pack[:60], text, actor)
+    add_webhooks(known, pack, actor)
 
 
 def _deploy(tag: str, pack: str, actor: Actor) -> str:
@@ -51,11 +56,37 @@ def _deploy(tag: str, pack: str, actor: Actor) -> str:
     provider = {"kind": "http", "connection": "crm", "tools": [tool]}
     manifest = {
         "connections": [{"id": "crm", "origin": "https://memory.example.com", "methods": ["POST"]}],
-        "memory": [{"id": f"facts{tag}", "description": pack, "provider": provider}],
+        "memory": [
+            {"id": f"facts{tag}", "description": pack, "provider": provider},
+            {"id": f"records{tag}", "description": pack, "provider": {"kind": "records"}},
+        ],
     }
     made = deployments.create_deployment(agent_id=f"triage{tag}", manifest=manifest, actor=actor).wire_id
     deployments.promote_deployment(made, environment=ENVIRONMENT, acknowledged_endpoints=[], actor=actor)
     return made
+
+
+def _want(known: dict[str, list[str]], tag: str, pack: str, actor: Actor) -> None:
+    """A write of a record that waits for a person."""
+    resource = f"records{tag}"
+    wanted = WantedSession(
+        environment=ENVIRONMENT,
+        agent=f"triage{tag}@{ENVIRONMENT}",
+        deployment_id=None,
+        bindings=parse_bindings({resource: {"scope": "records", "access": "read-write"}}),
+        stores=[],
+        title=pack,
+        principal=Principal("idp", pack[:40]),
+    )
+    session = sessions.create_session(wanted, idempotency_key=None, actor=actor).session.wire_id
+    request = model_requests.open_request(
+        session, client_request_id="1", input_text=None, waits=True, actor=actor
+    ).request.wire_id
+    model_requests.select_memory(session, request, use=[resource], actor=actor)
+    call = tool_calls.call_tool(
+        session, request, call_id="1", name="save_memory", arguments={"text": pack}, waits=True, actor=actor
+    )
+    known["write_id"] = [call.output["id"]]
 
 
 def _talk(known: dict[str, list[str]], resource: str, pack: str, actor: Actor) -> None:
@@ -91,4 +122,9 @@ def _talk(known: dict[str, list[str]], resource: str, pack: str, actor: Actor) -
             waits=True,
             actor=actor,
         )
-    known |= {"session_id": [session], "request_id": [request]}
+    # the first event queued it
+    claim = work_claims.poll_work(
+        ENVIRONMENT, block_ms=0, reclaim_older_than_ms=3_600_000, worker=pack[:256], actor=actor
+    )
+    assert claim is not None
+    known |= {"session_id": [session], "request_id": [request], "work_id": [claim.work.wire_id]}

@@ -11,6 +11,7 @@ from memoryhub.session_store import stored_key
 from stores import memories, memory_stores, memory_versions
 from stores.models import MemoryVersion
 from tests.browser.example import ENVIRONMENT, Example
+from tests.browser.example_records import hostile_records
 from tests.browser.example_reviews import hostile_reviews
 from tests.browser.example_work import add_job
 from tests.browser.payload_sessions import converse
@@ -31,11 +32,31 @@ PAYLOADS = [
 NAME_LENGTH = 250
 NOTE_ACTS = 'window.acted = () => console.error("violation: a payload acted");'
 # What no page of the hub has of its own.
-ACTIVE = """() => [...document.querySelectorAll("body *")].filter((one) =>
+# A link to a path of the hub may carry a text in its query, as a filter does.
+ACTIVE = """(page) => [...(page ?? document).querySelectorAll("body *")].filter((one) =>
   ["IFRAME", "OBJECT", "EMBED", "BASE", "TEMPLATE", "MATH"].includes(one.tagName.toUpperCase())
   || one.tagName === "IMG" && one.hasAttribute("src") || one.tagName === "SCRIPT" || one.tagName === "STYLE" && !one.nonce
-  || [...one.attributes].some(({ name, value }) => name.startsWith("on") || /^\\s*javascript:/i.test(value) || /evil\\.example/.test(value) && ["href", "src", "action", "data", "content"].includes(name))
+  || [...one.attributes].some(({ name, value }) => name.startsWith("on") || /^\\s*javascript:/i.test(value) || /evil\\.example/.test(value) && ["href", "src", "action", "data", "content"].includes(name) && !(name === "href" && /^[/][^/\\\\]/.test(value)))
 ).map((one) => one.outerHTML.slice(0, 200))"""
+
+# The same of pages that are fetched and parsed, but not opened: [path, what is wrong] of each, or [path, null] where it is right
+# and shows a payload. One that answers to a form alone, or with a file, is no page.
+FETCHED = (
+    f"async (paths) => {{ const find = {ACTIVE};"
+    """
+  const look = async (path) => {
+    const answer = await fetch(path);
+    if (answer.status === 405 || !answer.headers.get("content-type").startsWith("text/html")) return [];
+    if (answer.status !== 200 || !answer.url.startsWith(`${location.origin}/`)) return [[path, `answered ${answer.status} from ${answer.url}`]];
+    const text = await answer.text();
+    const active = find(new DOMParser().parseFromString(text, "text/html"));
+    return active.length || !text.includes("acted()") ? active.map((one) => [path, `markup: ${one}`]) : [[path, null]];
+  };
+  const found = [];
+  while (paths.length) found.push(...(await Promise.all(paths.splice(0, 4).map(look))).flat());
+  return found;
+}"""
+)
 
 
 def packs() -> list[str]:
@@ -67,6 +88,7 @@ def _fill(tag: str, pack: str, project: Project, owner: User) -> Example:
     example.note("key_id", key.wire_id)
     _write(example, pack, keys.key_actor(key), actor)
     converse(example.ids, tag, pack, "\n".join(PAYLOADS), actor)
+    hostile_records(example.ids, pack, "\n".join(PAYLOADS), actor)
     hostile_reviews(example.ids, tag.replace("-", ""), pack, actor)
     example.note("session_key", _session_of(pack, owner))
     _fail_work(example, pack)

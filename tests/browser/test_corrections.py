@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from stores import memories, memory_stores
 from stores.models import Memory, MemoryVersion
-from tests.browser.chromium import Window, open_window
+from tests.browser.chromium import Window, in_ways, open_window
 from tests.browser.entering import enter, new_session
 from tests.hostile.markup import PAYLOADS
 from tests.live import LiveHub
@@ -82,8 +82,7 @@ def type_text(page: Page, text: str, *, script: bool = True) -> None:
     return page.locator(".cm-content").press("Control+v")
 
 
-@SCRIPT
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+@in_ways((1200, "light"), (390, "dark"))
 def test_what_is_known_is_found_and_corrected(
     shop: Shop, width: int, scheme: Literal["light", "dark"], script: bool
 ) -> None:
@@ -107,8 +106,7 @@ def test_what_is_known_is_found_and_corrected(
     assert shop.texts() == [TEA, corrected]
 
 
-@SCRIPT
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "dark"), (390, "light")])
+@in_ways((1200, "dark"), (390, "light"))
 def test_a_stale_edit_keeps_the_typed_text(
     shop: Shop, width: int, scheme: Literal["light", "dark"], script: bool
 ) -> None:

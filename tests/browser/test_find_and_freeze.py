@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from memoryhub import accounts
 from stores import memories, memory_stores
 from stores.models import Memory
-from tests.browser.chromium import open_window
+from tests.browser.chromium import in_ways, open_window
 from tests.live import LiveHub
 from tests.world import Tenant, make_tenant
 
@@ -48,8 +48,7 @@ def find_tea(page: Page, live: LiveHub) -> None:
     page.get_by_role("link", name="/acme/tea.md").click()
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+@in_ways((1200, "light"), (390, "dark"))
 def test_a_fact_is_found_and_frozen(
     live: LiveHub, known: tuple[Tenant, str], width: int, scheme: Literal["light", "dark"], script: bool
 ) -> None:

@@ -71,7 +71,7 @@ class Owner:
         page.get_by_label("Description").fill("What is known.")
         page.get_by_label("Origin of the service").fill(self.origin)
         page.get_by_label("Secret").fill("MEMORY_TOKEN")
-        page.get_by_label("Tools").fill(TOOL)
+        page.get_by_role("textbox", name="Tools").fill(TOOL)
         assert "Each recall sends the text of the current input" in self.text()
         self.look()
         page.get_by_role("button", name="Declare it").click()
@@ -119,6 +119,18 @@ def call_tool(parts: Parts, tenant: Tenant) -> None:
     assert call("POST", f"{url}/tool-calls", called).body["output"] == {"status": "uncertain"}
 
 
+def begin_recall(parts: Parts, tenant: Tenant, seconds: float) -> str:
+    """An application's turn whose service takes its time; the paths of its request and of the session's calls in the console."""
+    call = parts.hub.caller(tenant.key)
+    bound = {"knowledge": {"scope": "namespace", "id": "acme", "access": "read-write"}}
+    session = call("POST", "/v1/sessions", {"environment": "development", "memory": bound}).body["id"]
+    parts.endpoint.script = [misbehaving.after(seconds)]
+    url = f"/v1/sessions/{session}/model-requests"
+    begun = call("POST", url, {"client_request_id": "slow"}, headers={"Prefer": "respond-async"})
+    assert begun.status == 202, begun.body
+    return f"sessions/{session}/requests/{begun.body['id']}"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_a_service_is_declared_asked_and_followed_to_an_attempt(
     parts: Parts, width: int, scheme: Literal["light", "dark"]
@@ -154,7 +166,14 @@ def test_a_service_is_declared_asked_and_followed_to_an_attempt(
         assert owner.bars() == ["bad"]
         owner.look()
 
-        page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="knowledge").click()
+        page.goto(f"{owner.base}/{begin_recall(parts, tenant, seconds=4)}")
+        assert "looks again by itself" in owner.text()
+        owner.look()
+        page.get_by_role("heading", level=1).get_by_text("Accepted").wait_for()
+        assert "looks again" not in owner.text()
+        assert page.get_by_role("region", name="Text of knowledge").inner_text().strip() == "Known."
+
+        page.goto(f"{owner.base}/resources/knowledge")
         page.get_by_role("heading", name="The last 24 hours").wait_for()
         assert "1: nobody knows whether the service did it" in owner.text()
         owner.look()

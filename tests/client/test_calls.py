@@ -19,8 +19,10 @@ from memoryhub.client import (
     define_memory,
     document_memory,
     http_memory,
+    record_scope,
+    records_memory,
 )
-from memoryhub.client.wire import Session
+from memoryhub.client.wire import Session, ToolOutcome
 from tests.conformance.packages import ROOT
 from tests.conformance.test_readme import PYTHON_BLOCK
 from tests.live import LiveHub
@@ -152,6 +154,20 @@ def test_deployments_are_made_promoted_and_taken_back(hub: Hub) -> None:
     ]
 
 
+def test_webhooks_are_made_tested_changed_and_deleted(hub: Hub) -> None:
+    issued = hub.webhooks.create("https://desk.example.com/hooks", environment="development")
+    assert issued["secret"].startswith("whsec_") and issued["event_types"] == ["*"]
+    assert hub.webhooks.rotate(issued["id"])["secret"] != issued["secret"]
+    assert "secret" not in hub.webhooks.get(issued["id"])
+    sent = hub.webhooks.test(issued["id"])
+    assert [one["id"] for one in hub.webhooks.deliveries(issued["id"])] == [sent["id"]]
+    assert hub.webhooks.replay(issued["id"], sent["id"])["notice_id"] == sent["notice_id"]
+    assert hub.webhooks.update(issued["id"], enabled=False)["disabled_reason"] == "owner"
+    assert [one["id"] for one in hub.webhooks.deliveries(issued["id"], state="failed")] == [sent["id"]]
+    hub.webhooks.delete(issued["id"])
+    assert list(hub.webhooks.list()) == []
+
+
 def test_secrets_are_written_listed_and_deleted_and_never_read(hub: Hub) -> None:
     for value in ("first", "second"):
         secret = hub.secrets.put(
@@ -217,3 +233,71 @@ def test_the_page_runs_as_it_stands(live: LiveHub, live_tenant: Tenant, tmp_path
     saved, refused = done.stdout.splitlines()
     assert "'status': 'saved'" in saved
     assert refused == "412 precondition_failed"
+
+
+def test_the_records_of_a_scope_leave_and_come_into_another(hub: Hub) -> None:
+    alice, bob = record_scope("support", "api", "alice"), record_scope("support", "api", "bob")
+    for number, text in enumerate(("Tea.", "line\nfeed\u2028", "🙂")):
+        hub.records.save(text, key=f"k{number}", scope=alice)
+    exported = "".join(f"{line}\n" for line in hub.records.export(alice)).encode()
+    tried = hub.records.import_(exported, bob, dry_run=True)
+    assert (tried["added"], tried["dry_run"], list(hub.records.export(bob))[1:-1]) == (3, True, [])
+    assert hub.records.import_(exported, bob)["added"] == 3
+    assert hub.records.import_(exported, bob)["present"] == 3
+    with pytest.raises(HubRefused) as refused:
+        hub.records.import_(exported[:-1], bob)
+    assert refused.value.error_code == "import_invalid"
+    given = b'[{"id": "1", "memory": "x", "user_id": "b"}, {"id": "2", "user_id": "b"}]'
+    done = hub.records.import_(given, bob, format="mem0", user="b")
+    assert (done["added"], done["refusals"][0]["where"]) == (1, "body, memory 2")
+
+
+def test_records_are_saved_found_and_forgotten(hub: Hub) -> None:
+    scope = record_scope("support", "api", "alice")
+    saved = hub.records.save(
+        "Alice drinks tea.", key="k1", scope=scope, thread="t", author="Alice", title="Drinks", tags=["x"]
+    )
+    assert (
+        hub.records.save("Bob rows.", key="k2", scope=scope, occurred_at="2023-05-08T13:56:00Z")["version"]
+        == "1"
+    )
+    found = hub.records.search("tea", k=3, scope=scope)
+    assert [hit["id"] for hit in found["hits"]] == [saved["id"]] and found["cut"] == {"k": 0, "bytes": 0}
+    assert saved["id"] is not None
+    assert hub.records.forget(saved["id"], key="f1", scope=scope)
+    assert hub.records.search("tea", scope=scope)["hits"] == []
+    assert list(hub.records.effects(state="unknown")) == [] and list(hub.records.violations()) == []
+    [gone, _, _] = hub.records.effects()
+    assert (gone["tool"], gone["state"]) == ("forget_memory", "done")
+    with pytest.raises(HubRefused) as refused:
+        hub.records.resolve(gone["id"], "done")
+    assert refused.value.error_code == "effect_not_unknown"
+
+
+def test_a_session_remembers_for_its_user_and_a_person_decides(hub: Hub) -> None:
+    hub.declare(define_memory("notes", "What was learnt.", records_memory()))
+    alice = {"issuer": "api", "subject": "alice"}
+    session = hub.sessions.create(
+        memory={"notes": {"scope": "records", "access": "read-write"}},
+        principal={"issuer": "api", "subject": "alice"},
+    )
+    assert session["principal"] == alice
+    request = hub.sessions.open_request(session["id"], "turn-1", input_text="I like tea.")
+    hub.sessions.select(session["id"], request["id"], ["notes"])
+
+    def call(call_id: str, name: str, **arguments: str) -> ToolOutcome:
+        return hub.sessions.call_tool(
+            session["id"], request["id"], call_id=call_id, name=name, arguments=arguments
+        )
+
+    texts = ("Likes tea.", "Likes rum.")
+    kept, dropped = (call(text, "save_memory", text=text).get("output")["id"] for text in texts)
+    assert [one["text"] for one in hub.records.writes(state="waiting")] == ["Likes rum.", "Likes tea."]
+    assert hub.records.approve(kept)["outcome"] == "done"
+    assert hub.records.reject(dropped)["state"] == "rejected"
+    found = call("c3", "search_memory", query="likes")
+    assert [item["text"] for item in found["items"]] == ["Likes tea."]
+    second = hub.sessions.open_request(session["id"], "turn-2", input_text="And?", untrusted=True)
+    assert second["references"] == found["references"]
+    others = hub.sessions.open_request(session["id"], "turn-3", principal={"issuer": "api", "subject": "bob"})
+    assert others["items"] == []

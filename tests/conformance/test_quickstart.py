@@ -31,6 +31,7 @@ PAGES = (
     "keys-and-people",
     "declared-memory",
     "sessions",
+    "workers",
     "documents",
 )
 

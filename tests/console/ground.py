@@ -19,6 +19,9 @@ SEEDS: dict[str, Callable[[Plot], str]] = {
     "job_id": lambda plot: plot.job_id,
     "resource_id": lambda plot: plot.resource_id,
     "document_id": lambda plot: plot.canary,
+    "scope_id": lambda plot: plot.record_scope_id,
+    "violation_id": lambda plot: plot.violation_id,
+    "memory_record_id": lambda plot: plot.memory_record_id,
 }
 # What a page needs behind its URL, by the end of its route.
 QUERIES: dict[str, Callable[[Plot], str]] = {

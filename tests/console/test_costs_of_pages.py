@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model
+from django.db.transaction import atomic
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -27,8 +29,13 @@ from providers.models import (
     ExternalRecord,
     HttpAttempt,
     HttpOperation,
+    MemoryEffect,
+    MemoryRecord,
     ModelRequest,
     Projection,
+    RecordIndex,
+    RecordScope,
+    ScopeViolation,
 )
 from stores import memories
 from stores.models import Memory, MemoryVersion
@@ -90,6 +97,7 @@ def grow(example: Example, memories_count: int, versions_count: int) -> None:
     grow_calls(example, versions_count)
     grow_endpoint(example, versions_count)
     grow_reviews(example, versions_count)
+    grow_records(example, versions_count)
     for number in range(min(versions_count, DOCUMENTS_MAX)):
         documents.create_document(
             "production", example.ids["resource_id"][0], f"team-{number}", title=f"Team {number}", text="Friday",
@@ -131,8 +139,9 @@ def grow_sessions(example: Example, actor: Actor, count: int) -> None:
         )
         for one in asked
     )  # fmt: skip
-    for number in range(count):
-        append_event(session, "user.message", {"number": number})
+    with atomic():
+        for number in range(count):
+            append_event(session, "user.message", {"number": number})
 
 
 def grow_calls(example: Example, count: int) -> None:
@@ -192,6 +201,31 @@ def grow_reviews(example: Example, count: int) -> None:
     )
 
 
+def grow_records(example: Example, count: int) -> None:
+    """Scopes, and of the first: records that the search finds, writes that wait, and hits that were dropped."""
+    scope = RecordScope.objects.get(id=ids.from_wire(ids.RECORD_SCOPE, example.ids["scope_id"][0]))
+    record = MemoryRecord.objects.filter(scope=scope, forgotten_at=None).latest("id")
+    index = RecordIndex.objects.get(record=record)
+    records = [
+        _again(record, record_id=f"mrec_{number:024x}", key_sha256=f"{number:064x}")
+        for number in range(count)
+    ]
+    MemoryRecord.objects.bulk_create(records)
+    RecordIndex.objects.bulk_create(_again(index, record_id=one.id, thread=one.id) for one in records)
+    effect = MemoryEffect.objects.filter(scope=scope, state="unknown").latest("id")
+    MemoryEffect.objects.bulk_create(_again(effect, key_sha256=f"{number:064x}") for number in range(count))
+    violation = ScopeViolation.objects.filter(scope=scope).latest("id")
+    ScopeViolation.objects.bulk_create(_again(violation) for _ in range(count))
+    RecordScope.objects.bulk_create(_again(scope, agent=f"agent {number}") for number in range(count))
+
+
+def _again[Row: Model](row: Row, **other: Any) -> Row:
+    """Another of it: not saved, and with an id of its own unless its key is another's."""
+    columns = {one.attname: getattr(row, one.attname) for one in row._meta.concrete_fields}
+    own = {"id": ids.new_id()} if "id" in columns else {}
+    return type(row)(**columns | own | other)
+
+
 def _copy(version: MemoryVersion, content: str) -> MemoryVersion:
     return MemoryVersion(
         project_id=version.project_id, store_id=version.store_id, memory_id=version.memory_id, operation="modified",
@@ -208,40 +242,60 @@ def sides(db: None) -> tuple[Side, Side]:
     return few, many
 
 
-def is_page(side: Side, name: str) -> bool:
-    answer = side.ask(name)
-    return bool(answer.status_code == 200 and answer["Content-Type"].startswith("text/html"))
-
-
 def test_every_page_costs_the_same_over_some_and_over_many(sides: tuple[Side, Side]) -> None:
     few, many = sides
     assert few.addresses.keys() == many.addresses.keys()
-    names = [name for name in few.addresses if is_page(few, name) and is_page(many, name)]
-    assert len(names) > 20
-    queries = {name: [count_queries(side, name) for side in sides] for name in names}
-    # Names of people and names of keys are one query each, which a page without any does not make.
-    assert {name: counts for name, counts in queries.items() if abs(counts[0] - counts[1]) > 1} == {}
-    times = {name: take_times(sides, name) for name in names}
-    slow = {
-        name: (round(first, 4), round(second, 4))
-        for name, (first, second) in times.items()
-        if second > SLOWER_MAX * first + SECONDS_OF_CHANCE
+    counts = {name: (count_queries(few, name), count_queries(many, name)) for name in few.addresses}
+    queries = {
+        name: (first, second)
+        for name, (first, second) in counts.items()
+        if first is not None and second is not None
     }
+    assert len(queries) > 20
+    # Names of people and names of keys are one query each, which a page without any does not make.
+    assert {
+        name: (first, second) for name, (first, second) in queries.items() if abs(first - second) > 1
+    } == {}
+    slow = {name: times for name in queries if is_slow(times := take_times(sides, name))}
     assert slow == {}
 
 
-def count_queries(side: Side, name: str) -> int:
+def count_queries(side: Side, name: str) -> int | None:
+    """None: it is no page, but answers to a form or with a file."""
     with CaptureQueriesContext(connection) as queries:
-        side.ask(name)
-    return len(queries)
+        answer = side.ask(name)
+    is_page = answer.status_code == 200 and answer["Content-Type"].startswith("text/html")
+    return len(queries) if is_page else None
+
+
+def is_slow(times: tuple[float, float]) -> bool:
+    return times[1] > SLOWER_MAX * times[0] + SECONDS_OF_CHANCE
 
 
 def take_times(sides: tuple[Side, Side], name: str) -> tuple[float, float]:
-    """The medians; by turns, so that both sides see the same machine."""
+    """The medians; by turns, so that both sides see the same machine. One of each will do where it is not slow."""
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(REPEATS):
         for side, seconds in zip(sides, taken, strict=True):
             began = time.perf_counter()
             side.ask(name)
             seconds.append(time.perf_counter() - began)
+        if not is_slow((taken[0][0], taken[1][0])):
+            break
     return median(taken[0]), median(taken[1])
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A side that answers after some seconds."""
+
+    seconds: float
+
+    def ask(self, name: str) -> None:
+        time.sleep(self.seconds)
+
+
+def test_a_page_that_takes_longer_over_many_is_seen() -> None:
+    quick, slow = Waiting(0.0), Waiting(0.3)
+    assert is_slow(take_times((quick, slow), "home"))  # type: ignore[arg-type]
+    assert not is_slow(take_times((slow, slow), "home"))  # type: ignore[arg-type]

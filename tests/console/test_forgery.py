@@ -5,15 +5,22 @@ from typing import Any
 
 from django.test import Client
 
+from memoryhub import ids
 from memoryhub.models import User
 from tests.authorization.snapshots import snapshot_everything, undone
 from tests.authorization.test_routes import CONSOLE_ROUTES, OPEN_ROUTES, routes
 from tests.console.ground import Ground, page_routes
+from tests.world import unused_id
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE")
 PROBED = {"/healthz", "/readyz", "/metrics", "/openapi.yaml"}  # they take no cookie and change nothing
 APIS = ("/v1/", "/oc-memory/")
-ELSEWHERE = {"session_key": "0" * 40, "token": "unknown", "name": "settings"}
+ELSEWHERE = {
+    "session_key": "0" * 40,
+    "token": "unknown",
+    "name": "settings",
+    "member_id": unused_id(ids.MEMBERSHIP),
+}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 REFUSED = b"The form is no longer valid"
 

@@ -3,7 +3,6 @@
 import re
 import time
 from datetime import timedelta
-from statistics import median
 from typing import Any
 
 import pytest
@@ -356,7 +355,7 @@ def test_500_versions_cost_as_many_queries_as_5(owner: Site, known: tuple[Shelf,
 def test_500_versions_answer_within_twice_the_time_of_10(
     owner: Site, known: tuple[Shelf, Memory], tenant: Tenant
 ) -> None:
-    """Asked in turns, so that a busy machine is busy for both."""
+    """Asked in turns, and the best of each counts, so that a busy machine makes neither slow."""
     store = memory_stores.create_store(
         environment="development", name="Large", description="", metadata={}, actor=tenant.actor
     )
@@ -367,6 +366,6 @@ def test_500_versions_answer_within_twice_the_time_of_10(
     slow: dict[str, float] = {}
     for few_path, many_path in pairs[:-1]:  # the last is of both stores
         turns = [(seconds_of(owner, few_path), seconds_of(owner, many_path)) for _ in range(7)]
-        ratio = median(after for _, after in turns) / median(before for before, _ in turns)
+        ratio = min(after for _, after in turns) / min(before for before, _ in turns)
         slow |= {many_path: ratio} if ratio > 2 else {}
     assert slow == {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -109,6 +110,40 @@ def test_an_agents_key_reaches_the_stores_that_were_chosen(owner: Site, shelf: S
     write = agent("POST", f"/v1/memory_stores/{shelf.store_id}/memories", {"path": "/a", "content": ""})
     assert (write.status, write.error_code) == (403, "store_read_only")
     assert agent("GET", f"/v1/memory_stores/{other}/memories").status == 404
+
+
+def test_the_pages_of_an_agents_key_say_where_it_connects(owner: Site, shelf: Shelf, tenant: Tenant) -> None:
+    shown = send(owner, scopes="agent", **{shelf.store_id: "read_only"}).content.decode()
+    assert shown.count(settings.MCP_URL) == 2
+    key = ApiKey.objects.get(name="Release agent", project_id=tenant.project.id)
+    assert settings.MCP_URL in owner.get(f"/keys/{key.wire_id}").content.decode()
+    keys.revoke_key(key.wire_id, actor=tenant.actor)
+    assert settings.MCP_URL not in owner.get(f"/keys/{key.wire_id}").content.decode()
+    plain = keys.create_key(environment="development", name="app", scopes=["read"], actor=tenant.actor)
+    assert settings.MCP_URL not in owner.get(f"/keys/{plain.key.wire_id}").content.decode()
+
+
+RECORDS = {"record_agent": "support", "record_subject": "alice", "record_issuer": "api"}
+
+
+def test_an_agents_key_reaches_the_records_that_were_named(owner: Site, tenant: Tenant) -> None:
+    agent = Caller(secret_in(send(owner, scopes="agent", **RECORDS)))
+    save = {"headers": {"Idempotency-Key": "k1"}}
+    assert agent("POST", "/v1/records/save", {"text": "Alice rows."}, **save).status == 201
+    key = ApiKey.objects.get(name="Release agent", project_id=tenant.project.id)
+    shown = owner.get(f"/keys/{key.wire_id}").content.decode()
+    assert "of the agent <bdi>support</bdi> with <bdi>alice</bdi>" in shown
+    secret_in(send(owner, **RECORDS, name="For another scope"))
+    assert ApiKey.objects.get(name="For another scope", project_id=tenant.project.id).record_scope is None
+
+
+@pytest.mark.parametrize("left_out", RECORDS)
+def test_records_are_named_whole_or_not_at_all(owner: Site, left_out: str) -> None:
+    answer = send(owner, scopes="agent", **(RECORDS | {left_out: ""}))
+    assert answer.status_code == 400
+    shown = answer.content.decode()
+    assert shown.count("Fill in all three") == 1
+    assert not ApiKey.objects.filter(name="Release agent").exists()
 
 
 def test_stores_that_were_chosen_for_another_scope_are_left_out(owner: Site, shelf: Shelf) -> None:

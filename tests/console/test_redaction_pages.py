@@ -479,17 +479,20 @@ def test_a_text_that_only_hosts_keep_is_found_and_redacted(owner: Site, tenant: 
     host.remember(CANARY)
     bind_elsewhere(tenant)
     found = text_of(owner.post(find_url(None), {"sought-contains": CANARY}))
-    assert "No version holds it" in found and "1 record that hosts keep in endpoints holds it" in found
+    assert (
+        "No version holds it" in found
+        and "1 record that hosts keep in endpoints or agents remember holds it" in found
+    )
     planned = plan(owner, None)
     assert "What shall become of what hosts keep?" in text_of(planned)
     assert "Other services may hold it" in text_of(planned)
     assert "https://memory.example.com/memory" in text_of(planned)
     done = text_of(carry_out(owner, None, planned, heads=heads))
     if heads == "delete":
-        assert "1 record that hosts keep in endpoints was deleted" in done
+        assert "1 record that hosts keep in endpoints or agents remember was deleted" in done
         assert tables_that_hold(CANARY) == []
     else:
-        assert "1 record that hosts keep in endpoints still holds it" in done
+        assert "1 record that hosts keep in endpoints or agents remember still holds it" in done
         assert "providers_externalrecord" in tables_that_hold(CANARY)
     assert "Other services may hold it" in done
 

@@ -26,6 +26,7 @@ def changes(shelf: Shelf) -> list[str]:
         f"{store}/unfreeze",
         f"{store}/archive",
         f"{store}/settings",
+        f"{store}/retention",
         f"{store}/delete",
         f"{store}/upload",
         f"{memory}/freeze",
@@ -59,7 +60,7 @@ def test_a_viewer_reads_every_page_and_is_offered_no_change(viewer: Site, owner:
             # An export reads, as a file that the person gets later.
             assert [url for url in _FORMS.findall(body[0]) if not url.endswith(b"/export")] == []
         if not frozen:
-            for path in changes(shelf)[1:2] + changes(shelf)[7:8]:
+            for path in changes(shelf)[1:2] + changes(shelf)[8:9]:
                 assert f'"{owner.base}{path}"'.encode() in owner.get(path.removesuffix("/freeze")).content
                 owner.post(path)
 

@@ -15,8 +15,8 @@ from tests.authorization.test_routes import CONSOLE_ROUTES, ENVIRONMENT, STORE
 from tests.console.ground import Ground, is_allowed, page_routes
 from tests.console.site import Site
 
-SAMPLES_MAX = 2  # of links that differ in ids and values only
-PAGES_MAX = 300
+SAMPLES_MAX = 3  # of links that differ in ids and values only
+PAGES_MAX = 400
 CRAWLED = ("/p/", "/account")
 ANSWERED = {200, 302, 400, 405, 409}  # 400 and 409 for what a page needs and a link brings along
 

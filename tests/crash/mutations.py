@@ -15,6 +15,8 @@ from tests.authorization.attempts import attempt_on
 from tests.authorization.plots import Plot, make_plot
 from tests.authorization.snapshots import columns_by_table, snapshot_project
 from tests.documented import DocumentedOperation, documented_operations
+from tests.stores.aged import age_memory
+from tests.stores.shelf import Shelf
 from tests.world import make_tenant
 
 MUTATIONS = [operation for operation in documented_operations() if operation.rights.writes]
@@ -23,6 +25,7 @@ EVERY_MUTATION = pytest.mark.parametrize("operation", MUTATIONS, ids=lambda oper
 # What must stand there first, so that the request changes something.
 FIRST: dict[str, Callable[[Plot], object]] = {
     "memory_stores.unfreeze": lambda plot: memory_stores.freeze_store(plot.store_id, actor=plot.tenant.actor),
+    "retention.run": lambda plot: age_memory(Shelf(plot.store_id, plot.tenant.actor), "/old", [900, 800]),
     "memories.unfreeze": lambda plot: freezes.freeze_memory(
         plot.store_id, plot.memory_id, actor=plot.tenant.actor
     ),
@@ -41,7 +44,14 @@ FIRST_PARTS = {
     "deployments.promote": {"providers_resource", "stores_memorystore"},
     # The request is there before anything is recalled; it is recalled again under the same id.
     "model_requests.create": {"providers_modelrequest"},
+    # That somebody imports is noted first; each record is a transaction of its own, and the import goes on when it is repeated.
+    "records.import": {"memoryhub_auditevent"},
 }
+
+
+# The operations on an authority and its spaces, and those that end or search all that there is.
+ON_AUTHORITIES = {"authorities", "spaces", "host_calls", "nominations"}
+ON_EVERYTHING = {"projects", "environments", "redactions", "memory_versions"}
 
 
 @dataclass
@@ -54,11 +64,12 @@ class Mutation:
 
     def state(self, *, with_first_part: bool = False) -> object:
         """Everything the project holds, and how many rows each table has in all, but for what a first part commits."""
-        counts, first = {}, set() if with_first_part else FIRST_PARTS.get(self.operation.name, set())
+        first = set() if with_first_part else FIRST_PARTS.get(self.operation.name, set())
+        tables = ["memoryhub_project", "memoryhub_user", *columns_by_table()]
+        counted = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in tables)
         with connection.cursor() as cursor:
-            for table in ["memoryhub_project", "memoryhub_user", *columns_by_table()]:
-                cursor.execute(f"SELECT count(*) FROM {table}")
-                counts[table] = cursor.fetchone()[0]
+            cursor.execute(counted)
+            counts = dict(cursor.fetchall())
         held = snapshot_project(self.plot.tenant.project)
         return [{name: of[name] for name in of if name not in first} for of in (counts, held)]
 
@@ -69,6 +80,7 @@ class Mutation:
 def make_mutation(operation: DocumentedOperation) -> Mutation:
     """Committed."""
     tenant = make_tenant()
-    plot = make_plot(tenant, tenant.development)
+    room = operation.name.partition(".")[0]
+    plot = make_plot(tenant, tenant.development, with_authority=room in ON_AUTHORITIES | ON_EVERYTHING)
     FIRST.get(operation.name.removesuffix(".patch"), lambda plot: None)(plot)
     return Mutation(operation, plot)

@@ -33,6 +33,21 @@ def test_create_key_takes_ids_and_agent_stores(tenant: Tenant, store_id: str) ->
     )
 
 
+def test_create_key_names_the_records_of_an_agents_key(tenant: Tenant) -> None:
+    place = ("create_key", "--project", tenant.project.wire_id, "--environment", "development")
+    agent = Caller(run(*place, "--scope", "agent", "--records", "support", "api", "alice").strip())
+    saved = agent("POST", "/v1/records/save", {"text": "Alice rows."}, headers={"Idempotency-Key": "k1"})
+    assert saved.status == 201, saved.body
+    found = agent("POST", "/v1/records/search", {"query": "rows"}).body
+    assert "Alice rows." in str(found)
+    with pytest.raises(CommandError, match="only an agent key"):
+        run(*place, "--scope", "read", "--records", "support", "api", "alice")
+    run(*place, "--scope", "agent", "--records", "support", "api", "a" * 256)
+    for wrong in ("a" * 257, "", "a\0"):
+        with pytest.raises(CommandError, match="1 to 256 characters"):
+            run(*place, "--scope", "agent", "--records", "support", "api", wrong)
+
+
 def test_create_key_says_in_one_sentence_what_is_wrong(tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="no project nowhere"):
         run("create_key", "--project", "nowhere", "--scope", "read")

@@ -62,7 +62,16 @@ def test_an_opening_is_the_first_sentence_without_its_markup() -> None:
 def commands() -> set[str]:
     """What `./hub NAME` takes: the programs and the commands of every room."""
     found = Path(settings.BASE_DIR).glob("*/management/commands/[!_]*.py")
-    return {path.stem for path in found} | {"up", "test", "check", "bench", "soak", "backup", "restore"}
+    return {path.stem for path in found} | {
+        "up",
+        "mount",
+        "test",
+        "check",
+        "bench",
+        "soak",
+        "backup",
+        "restore",
+    }
 
 
 def test_every_command_is_documented() -> None:

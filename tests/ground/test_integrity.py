@@ -1,6 +1,7 @@
 """`./hub check_integrity`: each invariant names the fault that is planted for it, and no other does."""
 
 import io
+import uuid
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -12,18 +13,30 @@ from django.core.management import CommandError, call_command
 from authority import agent, host_runs
 from authority.turns import HeldTurn
 from memoryhub import audit, ids, integrity, quotas
+from memoryhub.actors import RecordScope
 from memoryhub.columns import ClockTimestamp
 from memoryhub.models import AuditEvent, Job, JobChunk
-from providers import deployments, endpoints
+from providers import deployments, endpoints, record_writes, records, session_tokens
 from providers.documents import revision_of
-from providers.models import ExternalPartition, ExternalRecord
+from providers.models import (
+    ExternalPartition,
+    ExternalRecord,
+    MemoryEffect,
+    RecordBinding,
+    RemoteRecord,
+    RemoteScope,
+)
+from providers.models import RecordScope as RecordScopeRow
+from providers.record_access import WantedScope
 from stores import memory_stores
 from stores.attachments import WantedStore
-from stores.models import Memory, UsedPath
+from stores.models import Memory, MemoryVersion, UsedPath
 from tests.authority.desk import Reviewed, make_reviewed
 from tests.authority.doubles import entity
 from tests.plants import run_sql, unguarded
 from tests.providers.desk import Desk
+from tests.providers.record_sessions import RecordSessions
+from tests.work.bench import Bench, Claimed
 from tests.world import Tenant
 
 VERSIONS, MEMORIES, STORES = "stores_memoryversion", "stores_memory", "stores_memorystore"
@@ -201,6 +214,12 @@ def created_twice(house: House) -> list[str]:
 def no_creation(house: House) -> list[str]:
     house.set_version(house.first, "operation = 'modified'")
     return [house.first]
+
+
+@breaks("version_removed")
+def missing_where_the_history_is_whole(house: House) -> list[str]:
+    house.set_version(house.second, "follows_removed = true")
+    return [house.second]
 
 
 @breaks("version_order")
@@ -453,6 +472,61 @@ def lost_event(house: House) -> list[str]:
     return [house.session]
 
 
+def worked(house: House) -> Claimed:
+    """A worker that wrote, with its lease."""
+    claimed = Bench(house.tenant).start()
+    assert claimed.write().status == 200
+    return claimed
+
+
+@breaks("work_live")
+def work_after_the_end(house: House) -> list[str]:
+    claimed = worked(house)
+    run_sql(
+        "UPDATE memoryhub_session SET ended_at = clock_timestamp() WHERE id = %s",
+        [key_of(claimed.bench.session_id)],
+    )
+    return [claimed.work_id]
+
+
+@breaks("work_tenancy")
+def work_elsewhere(house: House) -> list[str]:
+    claimed = worked(house)
+    run_sql(
+        "UPDATE stores_work SET environment_id = %s WHERE id = %s",
+        [house.tenant.production.id, key_of(claimed.work_id)],
+    )
+    return [claimed.work_id]
+
+
+@breaks("work_token")
+def token_of_a_lost_lease(house: House) -> list[str]:
+    claimed = worked(house)
+    token = claimed.row.token_id
+    claimed.stop()
+    run_sql("UPDATE memoryhub_apikey SET revoked_at = NULL WHERE id = %s", [token])
+    return [ids.to_wire(ids.API_KEY, token)] if token else []
+
+
+@breaks("work_held")
+def lease_without_a_token(house: House) -> list[str]:
+    claimed = worked(house)
+    run_sql(
+        "UPDATE memoryhub_apikey SET revoked_at = clock_timestamp() WHERE work_id = %s",
+        [key_of(claimed.work_id)],
+    )
+    return [claimed.work_id]
+
+
+@breaks("version_work")
+def version_of_another_session(house: House) -> list[str]:
+    claimed = worked(house)
+    other = Bench(house.tenant).start()
+    version = MemoryVersion.objects.get(work_id=key_of(claimed.work_id))
+    house.set_version(version.wire_id, "work_id = %s", key_of(other.work_id))
+    return [version.wire_id]
+
+
 @breaks("promotion_active")
 def nothing_in_force(house: House) -> list[str]:
     change(house, "UPDATE providers_promotion SET is_active = false")
@@ -514,6 +588,12 @@ def kept_copy(house: House) -> list[str]:
     return [house.request]
 
 
+@breaks("request_versions")
+def shown_version_that_is_gone(house: House) -> list[str]:
+    change(house, "UPDATE providers_projection SET version_ids = %s", [uuid.uuid4()])
+    return [house.request]
+
+
 @breaks("request_erased")
 def kept_output(house: House) -> list[str]:
     change(house, "UPDATE providers_toolcall SET erased_at = clock_timestamp()")
@@ -538,6 +618,168 @@ def record_of_the_future(house: House) -> list[str]:
         project_id=endpoint.project_id, partition=partition, text="A fact.", revision=1
     )
     return [partition.wire_id]
+
+
+def add_record(house: House, **row: Any) -> str:
+    """The environment of a record in a thread, one column of which is other than it should be."""
+    whose = WantedScope("development", RecordScope("support", "api", "alice"))
+    records.save_record(whose, {"text": "Tea.", "thread": "t"}, key="k", actor=house.tenant.actor)
+    for table_column, value in row.items():
+        table, column = table_column.split("__")
+        change(house, f"UPDATE providers_{table} SET {column} = %s", value)
+    return house.tenant.development.wire_id
+
+
+@breaks("memory_records")
+def record_without_index(house: House) -> list[str]:
+    environment_id = add_record(house)
+    change(house, "DELETE FROM providers_recordindex")
+    return [environment_id]
+
+
+@breaks("memory_records")
+def record_half_forgotten(house: House) -> list[str]:
+    return [add_record(house, memoryrecord__forgotten_at="2026-01-01T00:00:00Z")]
+
+
+@breaks("record_bindings")
+def record_of_another_binding(house: House) -> list[str]:
+    return [add_record(house, memoryrecord__binding_id="rec_other")]
+
+
+@breaks("record_positions")
+def record_beyond_its_thread(house: House) -> list[str]:
+    return [add_record(house, recordindex__position=7)]
+
+
+@breaks("record_vectors")
+def vector_of_fewer_numbers(house: House) -> list[str]:
+    environment_id = add_record(house)
+    run_sql(
+        "INSERT INTO providers_recordvector (record_id, project_id, scope_id, model, dim, vector, content_sha256)"
+        " SELECT id, project_id, scope_id, 'm', 3, '\\x0000', sha256('') FROM providers_memoryrecord WHERE project_id = %s",
+        [house.tenant.project.id],
+    )
+    return [environment_id]
+
+
+@breaks("memory_effects")
+def effect_that_nobody_sends(house: House) -> list[str]:
+    add_record(house, memoryeffect__state="begun")
+    return [MemoryEffect.objects.get(project=house.tenant.project).wire_id]
+
+
+@breaks("recalled_items")
+def item_of_a_forgotten_record(house: House) -> list[str]:
+    notes = RecordSessions(house.tenant)
+    session = notes.open()
+    request = notes.begin(session)
+    saved = notes.save(session, request, "Tea.")["id"]
+    notes.search(session, request, "tea")
+    notes.forget(session, request, saved)
+    change(house, "UPDATE providers_recalleditem SET text = 'Tea.'")
+    return [session]
+
+
+def break_write(name: str, assignments: str, *, decision: str | None = None) -> None:
+    """Plant a write of a session, waiting or decided on, that is wrong in these columns."""
+
+    def plant(house: House) -> list[str]:
+        notes = RecordSessions(house.tenant, "ask")
+        session = notes.open()
+        write_id = str(notes.save(session, notes.begin(session), "Tea.")["id"])
+        if decision == "approved":
+            record_writes.approve_write(write_id, actor=house.tenant.actor)
+        change(house, f"UPDATE providers_recordwrite SET {assignments}")
+        return [write_id]
+
+    plant.__name__ = name
+    breaks("record_writes")(plant)
+
+
+break_write("waits_without_its_text", "payload = NULL")
+break_write("decided_by_nobody", "state = 'approved'")
+break_write("text_of_a_decided_write", "payload = '{}'", decision="approved")
+break_write("done_and_not_in_the_ledger", "key = 'other'", decision="approved")
+break_write(
+    "rejected_and_in_the_ledger", "state = 'rejected', outcome = NULL, payload = NULL", decision="approved"
+)
+
+
+def add_token(house: House) -> tuple[str, str]:
+    """A session and its token."""
+    session = house.desk.open({})
+    return session, session_tokens.create_token(session, seconds=60, actor=house.tenant.actor).key.wire_id
+
+
+@breaks("session_tokens")
+def token_of_an_ended_session(house: House) -> list[str]:
+    session, token = add_token(house)
+    run_sql("UPDATE memoryhub_session SET ended_at = clock_timestamp() WHERE id = %s", [key_of(session)])
+    return [token]
+
+
+@breaks("session_tokens")
+def token_of_another_environment(house: House) -> list[str]:
+    _, token = add_token(house)
+    values = [house.tenant.production.id, key_of(token)]
+    run_sql("UPDATE memoryhub_apikey SET environment_id = %s WHERE id = %s", values)
+    return [token]
+
+
+def add_remote(house: House, **columns: Any) -> RemoteRecord:
+    """A record at a service, as one that was saved, but for the columns named."""
+    add_record(house)
+    effect = MemoryEffect.objects.get(project=house.tenant.project)
+    held = effect.scope
+    of: dict[str, Any] = {"project_id": held.project_id, "scope": held, "provider": "team"}
+    RemoteScope.objects.create(**of, origin="https://a.example", identity="mh_a", home="one")
+    binding = RecordBinding.objects.get(scope=held)
+    values: dict[str, Any] = {
+        "record_id": "mrec_there", "name": "k_1", "digest": b"1", "text_seal": "1", "namespace": held.namespace,
+        "binding_id": binding.record_id, "origin": "host", "version": "1", "sends": 1, "sent_at": ClockTimestamp(),
+        "saved_at": ClockTimestamp(), "external_id": "theirs",
+    }  # fmt: skip
+    return RemoteRecord.objects.create(**(of | values | columns))
+
+
+def break_remote(name: str, invariant: str = "remote_records", **columns: Any) -> None:
+    """Plant a record at a service that is wrong in these columns."""
+
+    def plant(house: House) -> list[str]:
+        add_remote(house, **columns)
+        return [house.tenant.development.wire_id]
+
+    plant.__name__ = name
+    breaks(invariant)(plant)
+
+
+break_remote("turn_without_end", claim=ids.new_id())
+break_remote("saved_and_never_sent", sends=0)
+break_remote("found_and_not_saved", saved_at=None)
+break_remote("text_that_no_erasure_finds", text_seal=None)
+break_remote("forgotten_with_its_seal", forgotten_at=ClockTimestamp())
+break_remote("corrected_by_no_save", correction_sha256="0" * 64)
+break_remote("record_where_no_scope_is", provider="other")
+break_remote("remote_record_of_another_binding", "remote_bindings", binding_id="rec_other")
+
+
+@breaks("remote_scopes")
+def two_scopes_in_one_place(house: House) -> list[str]:
+    add_remote(house)
+    whose = WantedScope("development", RecordScope("support", "api", "bob"))
+    records.save_record(whose, {"text": "Tea."}, key="k", actor=house.tenant.actor)
+    bobs = RecordScopeRow.objects.get(project=house.tenant.project, scope="api/bob")
+    of: dict[str, Any] = {"project_id": bobs.project_id, "scope": bobs, "provider": "team"}
+    RemoteScope.objects.create(**of, origin="https://a.example", identity="mh_b", home="one")
+    return [house.tenant.development.wire_id] * 2
+
+
+@breaks("remote_saves")
+def save_of_no_record(house: House) -> list[str]:
+    add_remote(house)
+    change(house, "UPDATE providers_memoryeffect SET provider = %s", "team")
+    return [MemoryEffect.objects.get(project=house.tenant.project).wire_id]
 
 
 def add_job(house: House, **columns: Any) -> Job:

@@ -110,7 +110,9 @@ def test_every_list_refuses_the_cursor_of_another_tenant_and_of_another_list(
 
 
 def asking(attempt: Attempt, **values: object) -> Attempt:
-    """With these in the query, or in the body of what takes them there."""
+    """With these in the query, or in the body of what takes them there. Events have pages in the form of Managed Agents."""
+    if attempt.operation.name == "session_events.list":
+        attempt = attempt.sending(headers={"anthropic-beta": "managed-agents-2026-04-01"})
     if "page" in attempt.operation.query_schemas:
         return attempt.sending(query=attempt.seed.query | values)
     return attempt.sending(body=attempt.seed.body | values)

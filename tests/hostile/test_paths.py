@@ -42,11 +42,10 @@ def test_every_path_of_the_document_is_tried() -> None:
 def test_a_path_gets_its_verdict(plots: Plots, operation: DocumentedOperation, place: str, name: str) -> None:
     call, attempt = plots.mine.callers[OWNER.kind], attempt_on(operation, plots.mine)
     project = plots.mine.tenant.project
-    wrong = []
+    wrong, before = [], snapshot_project(project)
     for path, good_file in PATHS:
         # Only a file cannot have a reserved name: a folder may.
         is_good = good_file or (name == "path_prefix" and path in RESERVED_PATHS)
-        before = snapshot_project(project)
         with undone():
             named = naming(attempt, place, name, path)
             if named is None:

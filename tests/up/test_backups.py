@@ -3,12 +3,15 @@
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from authority.canonical import parse
 from memoryhub.embedded import EmbeddedPostgres
 from memoryhub.exits import Exit
+from tests.authority.doubles import entity
 from tests.up.hubs import RunningHub, new_data_dir, run_command
 
 MEMORIES_MIN = 20
@@ -27,6 +30,26 @@ def write_until(hub: RunningHub, store_id: str, done: threading.Event, written: 
             written.append(path)
 
 
+def commit_until(hub: RunningHub, space: str, done: threading.Event, heads: list[dict[str, Any]]) -> None:
+    """Put records into a space one after the other; `heads` gets the head of each commit that was acknowledged."""
+    while not done.is_set():
+        number = len(heads)
+        put = parse(entity(f"note:{number}").text)
+        body = {
+            "actorId": "writer.backup",
+            "changes": [{"kind": "put", "record": put, "v": 1}],
+            "expectedHead": {
+                name: heads[-1][name] if heads else empty
+                for name, empty in (("operationSha256", None), ("sequence", 0))
+            },
+            "operationId": f"op_{number}",
+            "v": 1,
+        }
+        status, _ = hub.call("POST", f"/v1/spaces/{space}/commit", body)
+        assert status == 200
+        heads.append(hub.call("GET", f"/v1/spaces/{space}/head")[1])
+
+
 def wait_for_memories(written: list[str], count: int) -> None:
     done = threading.Event()
     for _ in range(600):
@@ -43,15 +66,21 @@ def test_a_backup_under_load_is_restored_into_an_empty_folder(data_dir: Path, tm
     written: list[str] = []
     done = threading.Event()
     writer = threading.Thread(target=write_until, args=(hub, store_id, done, written))
+    place = {"spaceId": "backup", "realmId": "realm:b", "profileKind": "canonical", "authorityId": "label.b"}
+    space = hub.call("POST", "/v1/spaces", place)[1]["id"]
+    heads: list[dict[str, Any]] = []
+    committer = threading.Thread(target=commit_until, args=(hub, space, done, heads))
     writer.start()
+    committer.start()
     wait_for_memories(written, MEMORIES_MIN)
-    before = list(written)
+    before, heads_before = list(written), len(heads)
     file = tmp_path / "hub.dump"
     made = run_command(data_dir, "backup", str(file))
     during = len(written)
     wait_for_memories(written, during + MEMORIES_MIN)
     done.set()
     writer.join(30)
+    committer.join(30)
     assert (made.returncode, made.stdout) == (0, f"{file}\n"), made.stderr
     assert f"{data_dir}/secrets.json" in made.stderr
     assert file.stat().st_mode & 0o777 == 0o600
@@ -76,6 +105,8 @@ def test_a_backup_under_load_is_restored_into_an_empty_folder(data_dir: Path, tm
             "POST", f"/v1/memory_stores/{store_id}/memories", {"path": "/new", "content": ""}, key=key
         )
         assert made_after[0] == 200  # numbers go on behind those of the dump
+        assert second.call("GET", f"/v1/spaces/{space}/head", key=key)[1] in heads[heads_before - 1 :]
+        assert second.call("POST", f"/v1/spaces/{space}/verify", key=key)[1]["faults"] == []
         checked = run_command(other, "check_integrity")
         assert (checked.returncode, "FAULT" in checked.stdout) == (0, False), checked.stdout
         again = run_command(other, "restore", str(file))

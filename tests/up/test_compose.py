@@ -12,7 +12,7 @@ import yaml
 from tests.up.hubs import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-HUB_SERVICES = ("prepare", "web", "provider-worker", "worker", "beat")
+HUB_SERVICES = ("prepare", "web", "mcp", "provider-worker", "worker", "beat")
 
 
 def test_the_services_are_those_of_a_hub() -> None:

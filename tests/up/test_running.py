@@ -8,10 +8,11 @@ import pytest
 
 from memoryhub.embedded import EmbeddedPostgres, hub_url_file, processes
 from memoryhub.exits import Exit
+from tests.mcp.live import Agent
 from tests.up.hubs import RECOVER_SECONDS_MAX, RunningHub, list_parts, new_data_dir, run_command, run_up
 from tests.up.test_refusals import refuse
 
-FACTS = ["url", "api_key", "project", "environment", "sign_in_url", "data_dir"]
+FACTS = ["url", "mcp_url", "api_key", "project", "environment", "sign_in_url", "data_dir"]
 
 
 def create_store(hub: RunningHub, name: str) -> str:
@@ -37,7 +38,8 @@ def test_one_line_says_where_and_how(hub: RunningHub) -> None:
 def test_when_it_is_ready_its_workers_take_jobs(hub: RunningHub) -> None:
     """The caller of the first call of a service waits for two seconds only."""
     ready = hub.data_dir / "run"
-    assert {file.name for file in ready.glob("*.ready")} == {"provider-worker.ready", "worker.ready"}
+    parts = ("mcp", "provider-worker", "worker")
+    assert {file.name for file in ready.glob("*.ready")} == {f"{name}.ready" for name in parts}
     for module in ("memoryhub.worker", "memoryhub.celery"):
         [pid] = list_parts(hub.data_dir, module)
         assert processes.is_running(pid)
@@ -52,7 +54,7 @@ def test_the_first_store_holds_the_products_own_pages(hub: RunningHub) -> None:
     status, page = hub.call("GET", "/v1/memory_stores")
     assert status == 200
     [store] = [store for store in page["data"] if "handbook" in store["name"]]
-    status, page = hub.call("GET", f"/v1/memory_stores/{store['id']}/memories")
+    status, page = hub.call("GET", f"/v1/memory_stores/{store['id']}/memories?limit=100")
     assert status == 200 and "/docs/operations.md" in [memory["path"] for memory in page["data"]]
 
 
@@ -88,6 +90,11 @@ def worker(hub: RunningHub) -> int:
     return pid
 
 
+def mcp(hub: RunningHub) -> int:
+    [pid] = list_parts(hub.data_dir, "memoryhub.mcp")
+    return pid
+
+
 def queue(hub: RunningHub) -> int:
     [pid] = hub.queue_pids()
     return pid
@@ -109,7 +116,7 @@ def backend(hub: RunningHub) -> int:
     )
 
 
-@pytest.mark.parametrize("find", [web_parent, web_child, worker, queue, backend, postmaster])
+@pytest.mark.parametrize("find", [web_parent, web_child, mcp, worker, queue, backend, postmaster])
 def test_a_killed_part_is_back_and_nothing_acknowledged_is_lost(
     hub: RunningHub, find: Callable[[RunningHub], int]
 ) -> None:
@@ -123,6 +130,21 @@ def test_a_killed_part_is_back_and_nothing_acknowledged_is_lost(
     assert name in store_names(hub)
     assert processes.wait_until(lambda: _has_new(hub, find, killed), RECOVER_SECONDS_MAX)
     assert hub.process.poll() is None
+
+
+def test_agents_connect_at_mcp_url_and_a_killed_server_is_back_for_them(hub: RunningHub) -> None:
+    store_id = create_store(hub, "for an agent")
+    stores = [{"memory_store_id": store_id, "access": "read_write"}]
+    wanted = {"name": "agent", "environment": "development", "scopes": ["agent"], "stores": stores}
+    status, key = hub.call("POST", "/v1/api_keys", wanted)
+    assert status == 200, key
+    agent = Agent(hub.facts["mcp_url"], key["key"])
+    named = {"memory_store_id": store_id, "path": "/a.md"}
+    agent.give("create_memory_file", **named, content="kept")
+    os.kill(mcp(hub), signal.SIGKILL)
+    assert (
+        agent.give("read_memory_file", **named)["content"] == "kept"
+    )  # it waits at the port, which stays open
 
 
 def _has_new(hub: RunningHub, find: Callable[[RunningHub], int], killed: int) -> bool:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from memoryhub import parts
+from memoryhub.announcing import greeting
 from memoryhub.embedded import DiskFullError, EmbeddedError, FolderError
 from memoryhub.environ import SettingError
 from memoryhub.exits import Exit, UpError, explain_exit
 from memoryhub.parts import Watch, rotate_log
-from memoryhub.supervisor import Hub, _greeting, _parse
+from memoryhub.supervisor import Hub, _parse
 
 
 class Recorded:
@@ -120,13 +121,14 @@ def test_a_part_that_does_not_start_says_so_and_is_tried_again(clock: Clock) -> 
 
 def test_the_end_comes_in_reverse_order(tmp_path: Path) -> None:
     log: list[str] = []
-    listener = socket.socket()
-    hub = Hub(tmp_path, SimpleNamespace(), listener)  # type: ignore[arg-type]
+    listener, mcp_listener = socket.socket(), socket.socket()
+    hub = Hub(tmp_path, SimpleNamespace(), listener, mcp_listener)  # type: ignore[arg-type]
     for name in ("PostgreSQL", "the queue", "the web server", "the worker"):
         hub._start_part(name, Recorded(name, log))
     hub.stop()
     names = [line.removeprefix("stop ") for line in log if line.startswith("stop")]
-    assert names == ["the worker", "the web server", "the queue", "PostgreSQL"] and listener.fileno() == -1
+    assert names == ["the worker", "the web server", "the queue", "PostgreSQL"]
+    assert listener.fileno() == mcp_listener.fileno() == -1
 
 
 def test_a_log_that_grew_long_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,10 +174,12 @@ def test_arguments() -> None:
 
 
 def test_a_first_start_shows_the_way_in_and_a_later_one_how_to_get_it() -> None:
-    facts: dict[str, Any] = {"url": "http://h", "project": "default", "environment": "development"}
-    first = _greeting(facts | {"api_key": "mh_k", "sign_in_url": "http://h/sign-in/t"})
+    facts: dict[str, Any] = {"url": "http://h", "mcp_url": "http://h:1/mcp", "project": "default"}
+    facts["environment"] = "development"
+    first = greeting(facts | {"api_key": "mh_k", "sign_in_url": "http://h/sign-in/t"})
     assert all(word in first for word in ("http://h", "mh_k", "http://h/sign-in/t", "development"))
-    later = _greeting(facts)
+    later = greeting(facts)
+    assert "http://h:1/mcp" in first and "http://h:1/mcp" in later
     assert "http://h" in later and "./hub sign_in_link" in later and "mh_" not in later
 
 

@@ -1,18 +1,20 @@
 """A recall over HTTP, by one client: what of its time is the hub's own, beside the endpoint's.
 
 The parts are those of `./hub up`: the web processes, the queue and the worker for services. The endpoint is a process of
-its own; its time is from the last byte of a request read to the last of its answer written.
+its own that does as little as one can, since it shares the processors; its time is from the last byte of a request read to the
+last of its answer written.
 """
 
 import json
 import multiprocessing
 import os
+import re
+import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from multiprocessing.connection import Connection
 from statistics import median, quantiles
 from typing import Any
@@ -26,6 +28,7 @@ from tools.bench.figures import Goal
 ANSWER = json.dumps({"text": "x" * 1_024, "sources": [{"id": "s1"}], "cursor": "c-1"}).encode()
 RECALLS, WARM_UP_RECALLS = 200, 20
 START_SECONDS_MAX = 60.0
+_LENGTH = re.compile(rb"(?is)content-length: (\d+)\r\n(?:.*?\r\n)?\r\n")
 ORIGINS = "MEMORYHUB_EGRESS_PRIVATE_ORIGINS"
 
 
@@ -96,21 +99,25 @@ def started_worker(postgres: EmbeddedPostgres) -> Iterator[None]:
 
 
 def _serve(times: Connection) -> None:
-    class Recalled(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            started = time.perf_counter()
-            head = (
-                f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(ANSWER)}\r\n\r\n"
-            )
-            self.wfile.write(head.encode() + ANSWER)
-            times.send(time.perf_counter() - started)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(ANSWER)}\r\n\r\n"
+    answer = head.encode() + ANSWER
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        times.send(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        while True:
+            called, _ = listening.accept()
+            with called:
+                _read_request(called)
+                started = time.perf_counter()
+                called.sendall(answer)
+                times.send(time.perf_counter() - started)
 
-        def log_message(self, format: str, *args: Any) -> None: ...
 
-    with HTTPServer(("127.0.0.1", 0), Recalled) as server:
-        times.send(f"http://127.0.0.1:{server.server_port}")
-        server.serve_forever()
+def _read_request(called: socket.socket) -> None:
+    received = b""
+    while (length := _LENGTH.search(received)) is None or len(received) < length.end() + int(length[1]):
+        more = called.recv(65_536)
+        assert more, "the request ended before its end"
+        received += more
 
 
 def measure_recalls(port: int, key: str, session_id: str, endpoint: Endpoint) -> Recalls:
