@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from stores.mount import command_options, launchers
 from tests.up.hubs import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -16,7 +17,7 @@ HUB_SERVICES = ("prepare", "web", "mcp", "provider-worker", "worker", "beat")
 
 
 def test_the_services_are_those_of_a_hub() -> None:
-    assert set(COMPOSE["services"]) == {"postgres", "queue", *HUB_SERVICES}
+    assert set(COMPOSE["services"]) == {"postgres", "queue", *HUB_SERVICES, "mount"}
     for name in ("postgres", "queue"):
         assert COMPOSE["services"][name]["healthcheck"]["test"]
 
@@ -31,6 +32,19 @@ def test_every_command_names_a_module_that_exists() -> None:
             if word.removeprefix("python:").startswith("memoryhub.")
         ]
         assert modules and all(importlib.util.find_spec(module) for module in modules), words
+
+
+def test_the_mount_is_a_profile_and_is_told_what_the_launcher_tells() -> None:
+    service = COMPOSE["services"]["mount"]
+    launch = launchers.Launch("http://web:8000", "", ("--work", "env_1", "--", "sh", "-c", "agent"))
+    rendered = yaml.safe_load(launchers.compose_text(launch))["services"]["mount"]
+    for name in ("profiles", "init", "user", "cap_drop", "security_opt", "stop_grace_period", "restart"):
+        assert service[name] == rendered[name], name
+    assert service["command"][:4] == rendered["command"][:4]
+    assert service["environment"]["MEMORYHUB_URL"] == rendered["environment"]["MEMORYHUB_URL"]
+    options = command_options.parse([str(word) for word in service["command"][3:-1]] + ["agent"])
+    assert (options.work, options.command) == ("${MOUNT_ENVIRONMENT:-}", ["sh", "-c", "agent"])
+    assert "web" in COMPOSE["x-hub"]["environment"]["MEMORYHUB_ALLOWED_HOSTS"]
 
 
 def test_every_secret_is_a_file_and_every_service_that_reads_one_has_it() -> None:
