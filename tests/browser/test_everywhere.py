@@ -173,12 +173,17 @@ def look(window: Window, sights: list[Sight], keyboard: Keyboard | None) -> Iter
 def test_every_page_is_accessible_fits_stays_still_and_is_reached_by_the_keyboard(
     live_hub: LiveHub, whole: Whole
 ) -> None:
-    """One walk, since most of its time is a page's load and axe: each is loaded in one sight, and then seen in the other."""
+    """One walk, since most of its time is a page's load and axe: each is loaded in one sight, and then seen in the other.
+
+    The same page for another thing is seen in one sight; `./hub soak pages` sees all in both.
+    """
     keyboard = Keyboard()
     with open_window(width=1200, scheme="light") as window:
         visits = Visits(window, live_hub.url, whole.session)
         for number, address in enumerate(whole.looked_at()):
             sights = [WIDE, NARROW] if number % 2 else [NARROW, WIDE]
+            if address.name[-1].isdigit() and address.name not in DOCS_LOOKED_AT and not EVERY_WAY:
+                sights = sights[:1]
             for order in (sights, sights[::-1])[: 2 if EVERY_WAY else 1]:
                 turn(window, order[0])
                 for _, page in visits.walk([address]):

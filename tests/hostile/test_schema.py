@@ -13,7 +13,7 @@ import pytest
 from tests.live import LiveHub
 from tests.world import Tenant
 
-EXAMPLES = os.environ.get("MEMORYHUB_TEST_SCHEMA_EXAMPLES", "10")
+EXAMPLES = os.environ.get("MEMORYHUB_TEST_SCHEMA_EXAMPLES", "6")
 SECONDS_MAX = 300 + 5 * int(EXAMPLES)
 SEED = os.environ.get("MEMORYHUB_TEST_SCHEMA_SEED", "20261130")
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
