@@ -213,6 +213,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 # Calls of other services have a worker of their own, so that one that hangs delays nothing of the hub's.
 CELERY_TASK_ROUTES = {
     "providers.run_http_operation": {"queue": "providers"},
+    "providers.send_recall": {"queue": "providers"},
     "memoryhub.send_webhook": {"queue": "providers"},
     "memoryhub.send_digest": {"queue": "providers"},
     "providers.sweep_effects": {"queue": "providers"},

@@ -15,9 +15,9 @@ from memoryhub.errors import NotFound
 from memoryhub.models import Session
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
-from providers import model_requests, settlements
-from providers.http_calls import DONE, SENDING
+from providers import handovers, model_requests, settlements
 from providers.models import HttpOperation, ModelRequest
+from providers.places import DONE, SENDING
 from providers.retries import Event, Kind, decide
 from providers.wire_answers import unanswered
 
@@ -79,7 +79,7 @@ def _cancel(operation: HttpOperation, actor: Actor) -> None:
     """A step: the session is locked. Who has the call in the air sees it within moments, and ends it."""
     operation.cancelled_at = ClockTimestamp()
     operation.save(update_fields=["cancelled_at"])
-    if operation.state != SENDING:
+    if handovers.take_back(operation) or operation.state != SENDING:
         _settle(operation)
     audit.record(
         AuditAction.HTTP_OPERATION_CANCELLED,

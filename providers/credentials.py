@@ -23,7 +23,7 @@ class SentHeaders:
 
 def find_headers(operation: HttpOperation, pinned: Pinned) -> SentHeaders | None:
     """None when a secret is missing, cannot be opened, or is not for this origin."""
-    provider = http_provider(pinned.manifest, operation.binding)
+    provider = http_provider(pinned.manifest, operation.resource_id)
     connection = pinned.manifest.connections[provider.connection]
     headers: dict[str, str] = {}
     hidden: set[str] = set()
@@ -45,7 +45,7 @@ def _find_secret(
     assert wanted.secret is not None
     try:
         value = secrets.find_value(
-            operation.session.environment_id,
+            operation.environment_id,
             agent_id=deployment.agent_id,
             name=wanted.secret,
             origin=connection.origin,

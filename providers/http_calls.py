@@ -12,21 +12,23 @@ from typing import Any
 from memoryhub import jobs
 from memoryhub.clock import to_wire_milliseconds
 from memoryhub.columns import ClockTimestamp
-from memoryhub.kept_queries import insert_row
+from memoryhub.kept_queries import insert_row, together
 from memoryhub.models import Session
 from providers.declarations import HttpProvider, HttpTool, Manifest
+from providers.handovers import hand_over, is_untaken
+from providers.limits import BODY_BYTES_MAX, BUDGET_SECONDS
 from providers.models import Binding, HttpOperation, ModelRequest, Projection, ToolCall
+from providers.places import DONE, READY, ask_place
 from providers.retries import Kind
 from providers.schemas import RESERVED_ARGUMENT
 
-RUN = "providers.run_http_operation"
-READY, SENDING, WAITING, DONE = "ready", "sending", "waiting", "done"
+RUN, SEND_RECALL = "providers.run_http_operation", "providers.send_recall"
 
 
 def add_recalls(
     session: Session, request: ModelRequest, bindings: Iterable[Binding], manifest: Manifest
 ) -> list[HttpOperation]:
-    """A step: one operation for each binding of a namespace."""
+    """A step: one operation for each binding of a namespace, handed over to a worker where there is a place in the air."""
     operations = [
         _operation(
             session,
@@ -41,14 +43,22 @@ def add_recalls(
         for binding in bindings
         if binding.scope == "namespace"
     ]
-    return [_add(operation) for operation in operations]
+    for operation in sorted(operations, key=lambda one: (one.origin, one.resource_id)):
+        with together():
+            place = ask_place(operation.origin, session.id)
+        here = place()
+        if here.is_free and begin(operation, manifest, now=here.now):
+            hand_over(operation)
+        insert_row(operation)
+        jobs.enqueue_or_run(SEND_RECALL if is_untaken(operation) else RUN, operation.wire_id)
+    return operations
 
 
 def add_tool_call(
     session: Session, call: ToolCall, binding: Binding, manifest: Manifest, tool: str
 ) -> HttpOperation:
     """A step: the call's row is there."""
-    declared = find_tool(http_provider(manifest, binding), tool)
+    declared = find_tool(http_provider(manifest, binding.resource.resource_id), tool)
     operation = _operation(
         session,
         call.model_request,
@@ -61,13 +71,15 @@ def add_tool_call(
         tool=declared.name,
         tool_call=call,
     )
-    return _add(operation)
+    insert_row(operation)
+    jobs.enqueue_or_run(RUN, operation.wire_id)
+    return operation
 
 
 def _operation(
     session: Session, request: ModelRequest, binding: Binding, manifest: Manifest, **facts: Any
 ) -> HttpOperation:
-    connection = manifest.connections[http_provider(manifest, binding).connection]
+    connection = manifest.connections[http_provider(manifest, binding.resource.resource_id).connection]
     return HttpOperation(
         project_id=session.project_id,
         environment_id=session.environment_id,
@@ -81,20 +93,25 @@ def _operation(
     )
 
 
-def _add(operation: HttpOperation) -> HttpOperation:
-    insert_row(operation)
-    jobs.enqueue_or_run(RUN, operation.wire_id)
-    return operation
-
-
-def http_provider(manifest: Manifest, binding: Binding) -> HttpProvider:
-    provider = manifest.resources[binding.resource.resource_id].provider
+def http_provider(manifest: Manifest, resource_id: str) -> HttpProvider:
+    provider = manifest.resources[resource_id].provider
     assert isinstance(provider, HttpProvider)
     return provider
 
 
 def find_tool(provider: HttpProvider, name: str) -> HttpTool:
     return next(tool for tool in provider.tools if tool.name == name)
+
+
+def begin(operation: HttpOperation, manifest: Manifest, *, now: datetime) -> bool:
+    """A step, before the row is written: its ten seconds begin, and its bytes are made once; False when there are too many."""
+    provider = http_provider(manifest, operation.resource_id)
+    deadline_at = now + timedelta(seconds=BUDGET_SECONDS)
+    body = build_body(operation, provider, deadline_at=deadline_at)
+    if len(body) > BODY_BYTES_MAX:
+        return False
+    operation.started_at, operation.deadline_at, operation.body = now, deadline_at, body
+    return True
 
 
 def build_body(operation: HttpOperation, provider: HttpProvider, *, deadline_at: datetime) -> bytes:

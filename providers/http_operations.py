@@ -2,7 +2,8 @@
 
 Source: contract of document and HTTP memory, section 11. An operation is a row of short transactions with the network between
 them: a claim before each attempt, which checks that it may still be made, and a conclusion after it, which counts only while
-the run still holds the row. What a dead run left is settled by the sweeper. Order of locks: session, operation.
+the run still holds the row. A recall's first claim is made by who asks for it, and taken here. What a dead run left is settled
+by the sweeper.
 Times in rows are the database's, which every process reads alike; the budget of a run is counted by its monotonic clock.
 """
 
@@ -10,34 +11,29 @@ import time
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import erasure, jobs
+from memoryhub import jobs
 from memoryhub.columns import ClockTimestamp
 from memoryhub.egress import EgressError, Outgoing
 from memoryhub.kept_queries import KeptSelect, insert_row, together, update_row
-from memoryhub.models import Session
-from providers import credentials, http_calls, settlements
+from providers import credentials, handovers, http_calls, settlements
 from providers.flights import Flight, FlightCancelled, flying
-from providers.http_calls import DONE, READY, SENDING, WAITING
+from providers.held_operations import Held, lock_again, lock_operation
 from providers.limits import (
-    BODY_BYTES_MAX,
-    BUDGET_SECONDS,
-    ORIGIN_CALLS_MAX,
     QUEUED_SECONDS_MAX,
     SESSION_CALLS_MAX,
 )
 from providers.models import HttpAttempt, HttpOperation
 from providers.observations import Expected, Observed, observe, observe_error
 from providers.pins import Pinned, find_pinned
+from providers.places import DONE, READY, SENDING, WAITING, ask_place
 from providers.retries import Event, Kind, Verdict, decide
 from providers.wire_answers import host_error, unanswered
 
@@ -49,23 +45,6 @@ OVERDUE_SECONDS = 2.0  # contract: 11.3
 RING_AGAIN_SECONDS = 0.5
 
 
-def _locked_operation(*related: str, id: UUID) -> QuerySet[Any]:
-    alone = HttpOperation.objects.select_for_update(no_key=True, of=("self",)).filter(id=id)
-    return alone.select_related("model_request", "tool_call", *related).annotate(read_at=ClockTimestamp())
-
-
-_alone = KeptSelect(_locked_operation)
-_with_binding = KeptSelect(partial(_locked_operation, "binding__resource", "binding__namespace"))
-_session_of = KeptSelect(
-    lambda operation_id: Session.objects.select_for_update(no_key=True).filter(
-        id__in=HttpOperation.objects.filter(id=operation_id).values("session_id")
-    )
-)
-_in_the_air = KeptSelect(
-    lambda origin, session_id: HttpOperation.objects.filter(
-        Q(origin=origin) | Q(session_id=session_id), state__in=[SENDING, WAITING]
-    ).only("origin", "session_id")
-)
 _waiting_for_a_place = KeptSelect(
     lambda session_id, origin: (
         _ready()
@@ -77,14 +56,6 @@ _waiting_for_a_place = KeptSelect(
 
 def _ready() -> QuerySet[HttpOperation]:
     return HttpOperation.objects.filter(state=READY).only("id")
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A row that is locked, and the database's time when it was."""
-
-    operation: HttpOperation
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +76,16 @@ class _Attempt:
 def run_operation(operation_id: UUID) -> None:
     """Every attempt and pause of one operation. Again, or beside another run: nothing is sent twice."""
     claim = uuid.uuid4()
-    attempt = _claim(operation_id, claim, None)
+    _run(operation_id, claim, _claim(operation_id, claim, None))
+
+
+def run_handed_over(operation_id: UUID) -> None:
+    """As `run_operation`, of what was handed over; when somebody has it already, or it has changed, it is claimed."""
+    claim = uuid.uuid4()
+    _run(operation_id, claim, _take(operation_id, claim) or _claim(operation_id, claim, None))
+
+
+def _run(operation_id: UUID, claim: UUID, attempt: _Attempt | None) -> None:
     if attempt is None:
         return
     session_id, origin = attempt.operation.session_id, attempt.operation.origin
@@ -119,14 +99,31 @@ def run_operation(operation_id: UUID) -> None:
     _ring_waiting(session_id, origin)
 
 
+def _take(operation_id: UUID, claim: UUID) -> _Attempt | None:
+    """What was handed over to whoever comes first; None when it is to be claimed."""
+    operation = handovers.take(operation_id, claim)
+    if operation is None:
+        return None
+    pinned = find_pinned(operation.session_id)
+    assert pinned is not None and operation.beat_at is not None
+    sent = credentials.find_headers(operation, pinned)
+    if sent is None:
+        handovers.let_go(operation)
+        return None
+    return _attempt(operation, pinned, sent, ends_at=None, now=operation.beat_at)
+
+
 @atomic
 def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt | None:
     """Ready or waiting becomes sending; None when there is nothing to send: another run has it, or it has just ended."""
-    held = _lock(operation_id, _with_binding)
-    if held is None or not _is_free(held.operation, claim):
+    held = lock_operation(operation_id)
+    if held is None:
         return None
     operation = held.operation
-    if operation.state == READY and not _may_begin(held):
+    has_place = handovers.take_back(operation)
+    if not _is_free(operation, claim):
+        return None
+    if operation.state == READY and not _may_begin(held, has_place=has_place):
         return None
     found = _check(held)
     if found is not None:
@@ -139,60 +136,25 @@ def _claim(operation_id: UUID, claim: UUID, ends_at: float | None) -> _Attempt |
     return _start_attempt(held, pinned, claim, ends_at)
 
 
-def _lock(operation_id: UUID, select: KeptSelect[Any]) -> _Held | None:
-    """The operation with its session, both held, and the copies of the environment; None when it is gone.
-
-    It waits for the row: to pass over one that a beat holds for a moment would lose what came of an attempt.
-    """
-    session = _session_of.row(operation_id=operation_id)
-    if session is None:
-        return None
-    with together():
-        erasure.hold_copies(session.environment_id)
-        asked = select.ask(id=operation_id)
-    return _held(session, asked.row())
-
-
-def _lock_again(attempt: _Attempt) -> _Held | None:
-    """As `_lock`, of what this run has sent: whose environment it is cannot have changed."""
-    with together():
-        session = _session_of.ask(operation_id=attempt.operation.id)
-        erasure.hold_copies(attempt.operation.environment_id)
-        asked = _alone.ask(id=attempt.operation.id)
-    return _held(session.row(), asked.row())
-
-
-def _held(session: Session | None, operation: Any) -> _Held | None:
-    """`operation` as `_locked_operation` reads it."""
-    if session is None or operation is None:
-        return None
-    operation.session = session
-    return _Held(operation, operation.read_at)
-
-
 def _is_free(operation: HttpOperation, claim: UUID) -> bool:
     return operation.state == READY or (operation.state == WAITING and operation.claim in (None, claim))
 
 
-def _may_begin(held: _Held) -> bool:
+def _may_begin(held: Held, *, has_place: bool) -> bool:
     """Few calls at once for one origin and for one session; who waits too long is told so."""
     operation = held.operation
     if held.now - operation.created_at > timedelta(seconds=QUEUED_SECONDS_MAX):
         error = host_error("host_overloaded")
         settlements.settle(operation, settlements.failed(operation, error))
         return False
+    if has_place:
+        return True
     with together():
-        with connection.cursor() as cursor:  # those that begin at one origin count one after the other
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 11))", [operation.origin])
-        asked = _in_the_air.ask(origin=operation.origin, session_id=operation.session_id)
-    near = asked.rows()
-    return (
-        sum(one.origin == operation.origin for one in near) < ORIGIN_CALLS_MAX
-        and sum(one.session_id == operation.session_id for one in near) < SESSION_CALLS_MAX
-    )
+        place = ask_place(operation.origin, operation.session_id)
+    return place().is_free
 
 
-def _check(held: _Held) -> Event | None:
+def _check(held: Held) -> Event | None:
     """Why no attempt may be made now. The binding was read after its session was locked, so it is as it is now."""
     operation = held.operation
     binding = operation.binding
@@ -212,36 +174,43 @@ def _refusal(operation: HttpOperation, event: Event) -> settlements.Settlement:
     return _decide(operation, Observed(unanswered(event)), seconds_left=0.0)[1]
 
 
-def _begin(held: _Held, pinned: Pinned) -> bool:
+def _begin(held: Held, pinned: Pinned) -> bool:
     """The ten seconds begin here. The bytes are made once; False when there are too many."""
     operation = held.operation
-    provider = http_calls.http_provider(pinned.manifest, operation.binding)
-    operation.started_at = held.now
-    operation.deadline_at = operation.started_at + timedelta(seconds=BUDGET_SECONDS)
-    operation.body = http_calls.build_body(operation, provider, deadline_at=operation.deadline_at)
-    if len(operation.body) > BODY_BYTES_MAX:
-        operation.body = None
-        settlements.settle(operation, settlements.failed(operation, host_error("request_too_large")))
-        return False
-    return True
+    if http_calls.begin(operation, pinned.manifest, now=held.now):
+        return True
+    settlements.settle(operation, settlements.failed(operation, host_error("request_too_large")))
+    return False
 
 
-def _start_attempt(held: _Held, pinned: Pinned, claim: UUID, ends_at: float | None) -> _Attempt | None:
+def _start_attempt(held: Held, pinned: Pinned, claim: UUID, ends_at: float | None) -> _Attempt | None:
     operation = held.operation
-    assert operation.body is not None and operation.deadline_at is not None
     sent = credentials.find_headers(operation, pinned)
     if sent is None:
         settlements.settle(operation, _refusal(operation, Event.SECRET_UNAVAILABLE))
         return None
-    provider = http_calls.http_provider(pinned.manifest, operation.binding)
     operation.state, operation.claim = SENDING, claim
     operation.attempt += 1
     operation.beat_at = ClockTimestamp()
     operation.next_attempt_at = None
     if operation.kind != Kind.WRITE:
-        _commit_early()
+        handovers.commit_early()
     update_row(operation, *_BEGUN)
-    left = (operation.deadline_at - held.now).total_seconds()
+    return _attempt(operation, pinned, sent, ends_at=ends_at, now=held.now)
+
+
+def _attempt(
+    operation: HttpOperation,
+    pinned: Pinned,
+    sent: credentials.SentHeaders,
+    *,
+    ends_at: float | None,
+    now: datetime,
+) -> _Attempt:
+    """`ends_at`: of the run, None when it has just begun."""
+    assert operation.body is not None and operation.deadline_at is not None
+    provider = http_calls.http_provider(pinned.manifest, operation.resource_id)
+    left = (operation.deadline_at - now).total_seconds()
     return _Attempt(
         operation=operation,
         outgoing=Outgoing(operation.origin, provider.path, bytes(operation.body), sent.headers),
@@ -249,16 +218,8 @@ def _start_attempt(held: _Held, pinned: Pinned, claim: UUID, ends_at: float | No
             sent.secrets, recall_bytes_max=provider.bytes_max if operation.kind == Kind.RECALL else None
         ),
         ends_at=time.monotonic() + left if ends_at is None else ends_at,
-        started_at=held.now,
+        started_at=now,
     )
-
-
-def _commit_early() -> None:
-    """The claim of what only reads need not reach the disk before it is sent: a database that fails just then forgets that it was
-    begun, and it is begun again. What comes of it is committed as everything is.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL synchronous_commit = off")
 
 
 def _send(attempt: _Attempt, flight: Flight) -> Observed:
@@ -277,7 +238,7 @@ def _send(attempt: _Attempt, flight: Flight) -> Observed:
 @atomic
 def _conclude(attempt: _Attempt, observed: Observed) -> float | None:
     """The seconds until the next attempt, None at the end. A run that has lost its row writes nothing."""
-    held = _lock_again(attempt)
+    held = lock_again(attempt.operation)
     mine = (SENDING, attempt.operation.claim, attempt.operation.attempt)
     if held is None or (held.operation.state, held.operation.claim, held.operation.attempt) != mine:
         return None
@@ -347,9 +308,10 @@ def sweep() -> None:
     unfinished = HttpOperation.objects.exclude(state=DONE)
     now = ClockTimestamp()
     forgotten = unfinished.filter(state=READY, created_at__lt=now - timedelta(seconds=RING_AGAIN_SECONDS))
-    for operation_id in forgotten.order_by("id").values_list("id", flat=True):
+    untaken = handovers.find_untaken(unfinished, seconds=RING_AGAIN_SECONDS)
+    for operation_id in (forgotten | untaken).order_by("id").values_list("id", flat=True):
         _sweep_ready(operation_id)
-    held = unfinished.exclude(state=READY)
+    held = unfinished.filter(state=WAITING) | unfinished.filter(state=SENDING).exclude(claim=F("id"))
     lost = held.filter(beat_at__lt=now - timedelta(seconds=LOST_SECONDS))
     overdue = held.filter(deadline_at__lt=now - timedelta(seconds=OVERDUE_SECONDS))
     for operation_id in (lost | overdue).order_by("id").values_list("id", flat=True):
@@ -358,20 +320,23 @@ def sweep() -> None:
 
 @atomic
 def _sweep_ready(operation_id: UUID) -> None:
-    held = _lock(operation_id, _with_binding)
-    if held is None or held.operation.state != READY:
+    held = lock_operation(operation_id)
+    if held is None:
+        return
+    has_place = handovers.take_back(held.operation)
+    if held.operation.state != READY:
         return
     found = _check(held)
     if found is not None:
         settlements.settle(held.operation, _refusal(held.operation, found))
-    elif _may_begin(held):
+    elif _may_begin(held, has_place=has_place):
         jobs.enqueue_or_run(http_calls.RUN, held.operation.wire_id)
 
 
 @atomic
 def _take_over(operation_id: UUID) -> None:
     """Of a write that may not be repeated nobody knows whether it was sent; what may be repeated goes on while there is time."""
-    held = _lock(operation_id, _with_binding)
+    held = lock_operation(operation_id)
     if held is None or held.operation.state not in (SENDING, WAITING):
         return
     operation = held.operation

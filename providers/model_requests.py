@@ -31,6 +31,7 @@ from providers.limits import WAIT_SECONDS_MAX
 from providers.models import Binding, HttpOperation, ModelRequest, Projection
 from providers.offers import BoundResource, OfferedTool, offer_tools
 from providers.pins import find_pinned
+from providers.places import DONE
 from providers.principals import Principal
 from providers.recall import Recalled, recall_all
 from providers.recalled_items import list_items
@@ -172,7 +173,7 @@ def _lock_both(session_id: str, client_request_id: str, actor: Actor) -> tuple[S
 
 
 def _is_asking(request: ModelRequest) -> bool:
-    return request.state == RECALLING and _operations(request).exclude(state=http_calls.DONE).exists()
+    return request.state == RECALLING and _operations(request).exclude(state=DONE).exists()
 
 
 def _operations(request: ModelRequest) -> QuerySet[HttpOperation]:

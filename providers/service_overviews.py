@@ -16,8 +16,8 @@ from memoryhub.models import Secret, Session
 from memoryhub.pagination import ListRequest, Page, cut_newest
 from memoryhub.rooms import Need
 from memoryhub.rows import find_row
-from providers.http_calls import DONE
 from providers.models import Deployment, HttpOperation, ModelRequest, Projection, Resource
+from providers.places import DONE
 from providers.retries import Kind
 from providers.service_figures import Figures, measure
 

@@ -13,8 +13,8 @@ from memoryhub import wakeups
 from memoryhub.columns import ClockTimestamp
 from memoryhub.kept_queries import KeptSelect, update_row
 from providers import model_requests
-from providers.http_calls import DONE
 from providers.models import HttpOperation, ToolCall
+from providers.places import DONE
 from providers.retries import Decision, Kind, Verdict
 from providers.told import tell_uncertain
 from providers.wire_answers import WireAnswer, host_error

@@ -26,6 +26,13 @@ def run_http_operation(operation_id: str) -> None:
     http_operations.run_operation(key)
 
 
+@shared_task(name="providers.send_recall", time_limit=30)
+def send_recall(operation_id: str) -> None:
+    key = ids.from_wire(ids.HTTP_OPERATION, operation_id)
+    assert key is not None, operation_id
+    http_operations.run_handed_over(key)
+
+
 @shared_task(name="providers.sweep_http_operations")
 def sweep_http_operations() -> None:
     http_operations.sweep()

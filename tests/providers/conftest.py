@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -29,20 +29,26 @@ def endpoint(settings: Any) -> Iterator[Endpoint]:
         yield made
 
 
+JOBS: dict[str, Callable[[str], None]] = {
+    http_calls.RUN: tasks.run_http_operation,
+    http_calls.SEND_RECALL: tasks.send_recall,
+}
+
+
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
     """Each job of the providers' queue is run at once, by a thread that stands for a worker."""
     running: list[threading.Thread] = []
 
-    def work(operation_id: str) -> None:
+    def work(job: Callable[[str], None], operation_id: str) -> None:
         try:
-            tasks.run_http_operation(operation_id)
+            job(operation_id)
         finally:
             connection.close()
 
     def send(name: str, ids: tuple[str, ...]) -> bool:
-        if name == http_calls.RUN:
-            running.append(threading.Thread(target=work, args=ids))
+        if name in JOBS:
+            running.append(threading.Thread(target=work, args=[JOBS[name], *ids]))
             running[-1].start()
         return True
 

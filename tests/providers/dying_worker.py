@@ -24,7 +24,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             POINTS[point]()
-            http_operations.run_operation(UUID(operation_id))
+            http_operations.run_handed_over(UUID(operation_id))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print("killed" if os.WIFSIGNALED(status) else "lived", flush=True)
@@ -35,16 +35,25 @@ def die() -> None:
 
 
 def before_intent() -> None:
-    """Within the claim, before it commits."""
-    from providers import http_operations
+    """Within the claim, before it commits, or within the taking of what was handed over."""
+    from django.db.transaction import atomic
 
-    start = http_operations._start_attempt
+    from providers import handovers, http_operations
+
+    start, take = http_operations._start_attempt, handovers.take
 
     def start_and_die(*arguments: Any) -> Any:
         start(*arguments)
         die()
 
+    def take_and_die(*arguments: Any) -> Any:
+        with atomic():
+            if take(*arguments) is not None:
+                die()
+        return None
+
     http_operations._start_attempt = start_and_die
+    handovers.take = take_and_die
 
 
 def before_send() -> None:

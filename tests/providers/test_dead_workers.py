@@ -137,9 +137,8 @@ def test_an_operation_that_nobody_took_is_told_that_the_hub_is_too_busy(
 ) -> None:
     monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     request = open_unwaited(service, service.open())
-    HttpOperation.objects.filter(model_request=request).update(
-        created_at=ClockTimestamp() - timedelta(seconds=3)
-    )
+    before = ClockTimestamp() - timedelta(seconds=3)
+    HttpOperation.objects.filter(model_request=request).update(created_at=before, beat_at=before)
     http_operations.sweep()
     request.refresh_from_db()
     assert request.state == "recall_failed"

@@ -11,7 +11,7 @@ import pytest
 
 from memoryhub import egress
 from memoryhub.errors import RecallFailed
-from providers import http_operations, retries, sessions
+from providers import http_calls, retries, sessions
 from providers.models import Projection
 from tests.providers import misbehaving
 from tests.providers.misbehaving import Behaviour, Exchange
@@ -84,9 +84,9 @@ def test_a_failure_of_transport_is_tried_three_times_and_a_write_that_may_not_be
 @pytest.mark.parametrize("behave", [misbehaving.hang, misbehaving.drip_head, misbehaving.drip_body])
 def test_the_deadline(service: Service, behave: Behaviour, monkeypatch: pytest.MonkeyPatch) -> None:
     def told(kind: str) -> Told:
-        monkeypatch.setattr(http_operations, "BUDGET_SECONDS", 0.7)
+        monkeypatch.setattr(http_calls, "BUDGET_SECONDS", 0.7)
         answer = ask(service, kind, behave)
-        monkeypatch.setattr(http_operations, "BUDGET_SECONDS", 10.0)
+        monkeypatch.setattr(http_calls, "BUDGET_SECONDS", 10.0)
         service.endpoint.always = misbehaving.normal
         service.endpoint.script.clear()
         assert service.endpoint.exchanges[-1].ended.wait(2)

@@ -180,7 +180,7 @@ def test_messages_that_come_three_times_to_three_workers(
         for number in range(DOORBELLS):
             operation = ask(service, "remember", f"j2-{number}")
             runs = [
-                pool.submit(in_thread, lambda key=operation.id: http_operations.run_operation(key))
+                pool.submit(in_thread, lambda key=operation.id: http_operations.run_handed_over(key))
                 for _ in range(3)
             ]
             for run in runs:
@@ -203,7 +203,7 @@ def test_a_message_that_comes_again_while_its_call_is_in_the_air_ends_itself(ser
         while not service.endpoint.exchanges:
             time.sleep(0.01)
         started = time.monotonic()
-        http_operations.run_operation(service.operations()[0].id)
+        http_operations.run_handed_over(service.operations()[0].id)
         assert time.monotonic() - started < 0.3
         assert called.result().output == {"status": "stored"}
     assert len(service.endpoint.exchanges) == 1
