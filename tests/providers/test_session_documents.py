@@ -121,6 +121,19 @@ def test_a_session_that_binds_other_memory_has_no_document(desk: Desk, runner: R
     assert [one["id"] for one in collection.list()["documents"]] == ["team-a"]
 
 
+def test_by_the_same_names_it_reaches_its_own_sessions_documents_alone(desk: Desk, runner: Runner) -> None:
+    production = Desk(desk.tenant)
+    production.environment = desk.tenant.production.wire_id
+    production.declare()
+    theirs = production.put(text="Of production.").revision
+    other = Runner(production)
+    assert (runner.read()["text"], other.read()["text"]) == ("Deploy before noon.", "Of production.")
+    assert runner.save("x", theirs)["text"] == "Deploy before noon."
+    assert other.save("x", desk.get().revision)["text"] == "Of production."
+    desk.put("team-b", "Of team B.")
+    assert runner.read("playbook", "team-b") == {"status": "rejected", "reason": "not_found"}
+
+
 def test_what_it_read_makes_the_sessions_context_untrusted_and_is_erased_with_the_document(
     desk: Desk, runner: Runner
 ) -> None:

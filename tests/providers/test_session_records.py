@@ -14,13 +14,22 @@ from memoryhub import keys
 from memoryhub.errors import AuthenticationFailed
 from memoryhub.integrity import check_all
 from memoryhub.models import ApiKey, AuditEvent, SessionEvent
-from providers import record_calls, record_writes, records, session_tokens, sessions, stale_calls
+from providers import (
+    record_calls,
+    record_vectors,
+    record_writes,
+    records,
+    session_tokens,
+    sessions,
+    stale_calls,
+)
 from providers.contract import Ok, RecordRef
 from providers.models import MemoryRecord, ModelRequest, RecordWrite, ToolCall
 from providers.record_access import WantedScope
 from tests.answers import Answer
 from tests.concurrency.clients import run_together
 from tests.live import LiveHub
+from tests.providers.embeddings import PATH, Meanings
 from tests.providers.record_desk import Scripted, bind, unavailable
 from tests.providers.record_sessions import ALICE, BOB, RecordSessions
 from tests.world import Caller, Tenant, make_tenant
@@ -127,8 +136,15 @@ def test_no_other_session_principal_environment_or_project_is_reached(
     notes: RecordSessions, runner: Runner
 ) -> None:
     record_id = runner.save("Alice likes tea.").body["id"]
-    abroad = RecordSessions(make_tenant())
-    strangers = [Runner(notes, principal=BOB), Runner(notes, principal=None), Runner(abroad)]
+    abroad, production = RecordSessions(make_tenant()), RecordSessions(notes.tenant)
+    production.environment = notes.tenant.production.wire_id
+    production.declare("allow")
+    strangers = [
+        Runner(notes, principal=BOB),
+        Runner(notes, principal=None),
+        Runner(production),
+        Runner(abroad),
+    ]
     for stranger in strangers:
         assert stranger.find("tea") == []
         foreign = stranger.forget(record_id)
@@ -264,6 +280,19 @@ def test_what_its_searches_gave_is_shown_with_the_sessions_next_request(
     runner.search("tea")
     assert [one.text for one in notes.recall(runner.session, "r2").items] == ["Likes tea."]
     assert notes.recall(runner.session, "r3", principal=BOB).items == []
+
+
+def test_its_search_asks_the_backend_of_vectors_before_its_transaction(runner: Runner, settings: Any) -> None:
+    settings.EMBEDDING_BACKEND = PATH
+    runner.save("Tea in the morning.")
+    record_vectors.embed_records()
+    outside, found_in = len(connection.atomic_blocks), list[int]()
+    Meanings.before = lambda texts: found_in.append(len(connection.atomic_blocks) - outside)
+    try:
+        assert runner.find("Which beverage?") == ["Tea in the morning."]
+    finally:
+        Meanings.before = None
+    assert found_in == [0]
 
 
 def test_where_its_words_come_from_is_never_the_principal(notes: RecordSessions, runner: Runner) -> None:
