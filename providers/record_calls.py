@@ -37,6 +37,7 @@ from providers.sessions import session_actor
 from providers.tool_outcomes import Outcome, rejected, tool_error
 
 UNCERTAIN = {"status": "uncertain"}
+TOKEN_ENDED = "token_ended"  # why a call was not done: no model is told so, since none made it
 FIELDS_OF_A_TOKEN = (
     "title",
     "tags",
@@ -336,7 +337,7 @@ def _require_token(actor: Actor) -> None:
     try:
         hold_credential(actor)
     except AuthenticationFailed as error:
-        raise _NotAskedError(rejected("session_closed")) from error
+        raise _NotAskedError(rejected(TOKEN_ENDED)) from error
 
 
 @atomic(durable=True)

@@ -15,7 +15,15 @@ from memoryhub import sessions
 from memoryhub.actors import Actor
 from memoryhub.clock import to_wire
 from memoryhub.digests import exact_json
-from memoryhub.errors import Conflict, Gone, HubError, InvalidRequest, PermissionRefused, Unprocessable
+from memoryhub.errors import (
+    AuthenticationFailed,
+    Conflict,
+    Gone,
+    HubError,
+    InvalidRequest,
+    PermissionRefused,
+    Unprocessable,
+)
 from memoryhub.models import Session
 from memoryhub.rows import find_row
 from providers import record_calls, token_calls
@@ -27,7 +35,7 @@ from providers.models import Binding, ToolCall
 from providers.offers import FORGET_MEMORY, SAVE_MEMORY, SEARCH_MEMORY
 from providers.pins import find_pinned
 from providers.record_answers import Forgotten, Saved, Waiting, forgotten_of, hub_error, saved_of
-from providers.record_calls import UNCERTAIN, RecordCall, Told
+from providers.record_calls import TOKEN_ENDED, UNCERTAIN, RecordCall, Told
 from providers.record_names import seal_digest, seal_name
 from providers.record_origins import scope_of_request
 from providers.record_session_models import RecalledItem, RecordWrite
@@ -132,13 +140,17 @@ def _require_binding(session: Session, *, writes: bool) -> Binding:
     bound = token_calls.bindings_of(session, "records")
     binding = next((one for one in bound if one.revoked_at is None), None)
     if binding is None:
-        raise PermissionRefused(
-            "This session binds no records, or binds them no more; its application chooses what it binds when it begins it.",
-            error_code="records_not_bound",
-        )
+        raise _not_bound()
     if writes and not token_calls.lets_write(binding):
         raise _read_only()
     return binding
+
+
+def _not_bound() -> PermissionRefused:
+    return PermissionRefused(
+        "This session binds no records, or binds them no more; its application chooses what it binds when it begins it.",
+        error_code="records_not_bound",
+    )
 
 
 def _read_only() -> PermissionRefused:
@@ -217,6 +229,6 @@ def _refusal(outcome: Outcome) -> HubError:
             f"{WAITING_WRITES_MAX} writes of this session wait for a person, and no more may.",
             error_code="too_many_waiting",
         )
-    if output["reason"] == "session_closed":
-        return Conflict("The session has ended, or its records were revoked.", error_code="session_closed")
-    return _read_only()
+    if output["reason"] == TOKEN_ENDED:
+        return AuthenticationFailed("The token of the session is revoked or has expired.")
+    return _not_bound() if output["reason"] == "session_closed" else _read_only()

@@ -44,11 +44,11 @@ def test_a_write_is_approved_where_its_text_stands(notes: RecordSessions, review
 def test_what_a_token_gives_beside_a_text_is_shown_to_who_decides(
     notes: RecordSessions, reviewer: Site
 ) -> None:
-    saved = Runner(notes).save(
-        "Likes tea.", title="<b>Tea</b>", tags=["drinks"], occurred_at="2026-01-02T03:04:05Z"
-    )
+    runner = Runner(notes)
+    saved = runner.save("Likes tea.", title="<b>Tea</b>", tags=["drinks"], occurred_at="2026-01-02T03:04:05Z")
     assert saved.status == 202
     page = reviewer.get("/writes").content.decode()
+    assert "By a token" in reviewer.get(f"/sessions/{runner.session}").content.decode()
     assert "titled <bdi>&lt;b&gt;Tea&lt;/b&gt;</bdi>" in page and "drinks" in page and "2026-01-02" in page
 
 

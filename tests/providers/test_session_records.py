@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -417,21 +418,38 @@ def test_who_repeats_what_is_being_sent_is_told_so(elsewhere: tuple[Runner, Scri
     assert runner.save("Tea.", "k").body["id"] == "r1" and len(provider.sent) == 1
 
 
-def test_a_token_that_is_revoked_before_the_service_is_asked_sends_nothing(
-    elsewhere: tuple[Runner, Scripted], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("cut_off", "refusal"),
+    [
+        ("token", (401, "authentication_error", None)),
+        ("session", (401, "authentication_error", None)),
+        ("binding", (403, "permission_error", "records_not_bound")),
+        ("policy", (403, "permission_error", "records_read_only")),
+    ],
+)
+def test_what_is_taken_before_the_service_is_asked_sends_nothing(
+    elsewhere: tuple[Runner, Scripted],
+    monkeypatch: pytest.MonkeyPatch,
+    cut_off: str,
+    refusal: tuple[int, str, str | None],
 ) -> None:
     runner, provider = elsewhere
-    finish = record_calls.finish_elsewhere
+    notes, finish = runner.notes, record_calls.finish_elsewhere
+    cuts: dict[str, Callable[[], object]] = {
+        "token": lambda: session_tokens.revoke_token(runner.session, runner.token_id, actor=notes.actor),
+        "session": lambda: sessions.end_session(runner.session, actor=notes.actor),
+        "binding": lambda: sessions.revoke_binding(runner.session, "notes", actor=notes.actor),
+        "policy": lambda: notes.declare("deny"),
+    }
 
-    def revoke_first(*args: Any, **options: Any) -> Any:
-        session_tokens.revoke_token(runner.session, runner.token_id, actor=runner.notes.actor)
+    def cut_first(*args: Any, **options: Any) -> Any:
+        cuts[cut_off]()
         return finish(*args, **options)
 
-    monkeypatch.setattr(record_calls, "finish_elsewhere", revoke_first)
-    refused = runner.save("Tea.")
-    assert (refused.status, refused.error_code) == (409, "session_closed")
+    monkeypatch.setattr(record_calls, "finish_elsewhere", cut_first)
+    assert runner.save("Tea.").refusal == refusal
     assert provider.sent == []
-    call = ToolCall.objects.get(model_request__session__project=runner.notes.tenant.project)
+    call = ToolCall.objects.get(model_request__session__project=notes.tenant.project)
     assert (call.state, call.arguments) == ("done", None)
 
 
