@@ -18,7 +18,7 @@ SCOPES = tuple(SCOPE_PURPOSES)  # that a key can be made with
 # What a session's token carries, and nothing else does.
 SESSION = "session"
 WORK = "work"  # and what the token of a work item carries
-SESSION_PURPOSE = "the token of a session: the stores that it attaches, with their access, and nothing else; it ends with the session"
+SESSION_PURPOSE = "the token of a session: the stores that it attaches, the records and documents that it binds, each with its access, and nothing else; it ends with the session"
 WORK_PURPOSE = "the token of a work item: its session, the stores that it attaches with their access, and its own lease, with which it ends"
 
 ROLES: dict[str, frozenset[str]] = {
@@ -54,6 +54,11 @@ def _reads(name: str, *more: str) -> Operation:
 
 def _writes(name: str, *more: str) -> Operation:
     return Operation(name, frozenset({"admin", *more}), writes=True)
+
+
+def _of_session(name: str, *, writes: bool) -> Operation:
+    """What a session's token alone may do: it means its own session, and nobody else has one."""
+    return Operation(name, frozenset({SESSION}), writes)
 
 
 def _project(operation: Operation) -> Operation:
@@ -163,6 +168,10 @@ OPERATIONS: dict[str, Operation] = {
         _writes("memory_documents.update", "host"),
         _writes("memory_documents.delete", "host"),
         _reads("memory_documents.export"),
+        # of MCP only: the documents that a token's session binds
+        _of_session("session_documents.list", writes=False),
+        _of_session("session_documents.get", writes=False),
+        _of_session("session_documents.save", writes=True),
         # sessions and what happens in them
         _writes("sessions.create", "host"),
         _writes("sessions.start_on_document", "host"),
@@ -216,9 +225,9 @@ OPERATIONS: dict[str, Operation] = {
         _reads("external_items.list"),
         _writes("external_items.delete", "host"),
         # records: remember, recall, forget
-        _writes("records.save", "host", "agent"),
-        _reads("records.search", "agent"),
-        _writes("records.forget", "host", "agent"),
+        _writes("records.save", "host", "agent", "session"),
+        _reads("records.search", "agent", "session"),
+        _writes("records.forget", "host", "agent", "session"),
         _writes("records.import", "host"),
         _reads("records.export"),
         _reads("record_effects.list"),

@@ -42,6 +42,7 @@ from providers.retries import Kind
 from providers.wire_answers import host_error
 
 RECALLING, ACCEPTED, RECALL_FAILED = "recalling", "accepted", "recall_failed"
+OF_TOKENS = "token"  # the hub's own, for what comes with a session's token before any other: nothing is recalled for it
 
 _with_id = KeptSelect(lambda id: ModelRequest.objects.filter(id=id))
 _with_client_id = KeptSelect(lambda **owner: ModelRequest.objects.filter(**owner))

@@ -177,7 +177,7 @@ class Binding(models.Model):
 
 
 class ModelRequest(models.Model):
-    """One recall, render and inference. `state`: recalling, accepted or recall_failed.
+    """One recall, render and inference. `state`: recalling, accepted or recall_failed; or token, of the hub's own.
 
     `selected`: the resources that the render chose, null until it has. `input_text` is kept while a recall may need it.
     `round`: how often everything was recalled for it, the last time counted. `principal`: whose input it is, null for the session's;

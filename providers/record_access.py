@@ -35,6 +35,16 @@ def require_scope(wanted: WantedScope, *, actor: Actor) -> Scope:
         raise InvalidRequest(f"scope: {error}") from error
 
 
+def require_own_scope(wanted: WantedScope, *, actor: Actor) -> None:
+    """Of a session's token, which has the scope of its session and names none. Raises: NotFound, PermissionRefused."""
+    tenancy.choose_environment(wanted.environment, actor=actor)
+    if wanted.of is not None:
+        raise PermissionRefused(
+            "A session's token reaches the records of its session, and names no scope.",
+            error_code="scope_violation",
+        )
+
+
 def _refused() -> PermissionRefused:
     return PermissionRefused(
         "This credential reaches the records of one agent and principal, which are named on it, or none.",

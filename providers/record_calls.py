@@ -1,15 +1,12 @@
 """A model's calls of save_memory, search_memory and forget_memory, in the scope of the principal whose input is current.
 
 Source: contract of the memory provider, sections 5.3, 5.4, 6 and 7. With a provider in this database a call is one transaction. Another
-service is asked between two: the first leaves the call started, and what is left of a crash is ended by `finish_stale`.
+service is asked between two: the first leaves the call started, and what is left of a crash is ended by `providers.stale_calls`.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from typing import Any, cast
-from uuid import UUID
 
 from django.db import transaction
 from django.db.transaction import atomic
@@ -17,7 +14,8 @@ from django.db.transaction import atomic
 from memoryhub import erasure, sessions, wakeups
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
-from memoryhub.errors import NotFound
+from memoryhub.credentials import hold_credential
+from memoryhub.errors import AuthenticationFailed, NotFound
 from memoryhub.models import Session
 from memoryhub.rows import find_row
 from memoryhub.session_events import append_event
@@ -29,8 +27,8 @@ from providers.guard import Recalled, ScopedMemory, Written, check_record, is_qu
 from providers.ledger import Tool
 from providers.limits import RECALL_HITS_DEFAULT, RECORD_ID_BYTES_MAX
 from providers.models import Binding, ModelRequest, ToolCall
-from providers.offers import FORGET_MEMORY, RECORD_TOOL_NAMES, SAVE_MEMORY, SEARCH_MEMORY
-from providers.pins import Pinned, find_pinned
+from providers.offers import FORGET_MEMORY, SAVE_MEMORY, SEARCH_MEMORY
+from providers.pins import Pinned
 from providers.provider_choice import provider_of
 from providers.record_models import RecordScope
 from providers.record_origins import named_principal, origin_of, scope_of_request
@@ -38,10 +36,14 @@ from providers.record_scopes import WritesHere, ensure_scope, find_scope
 from providers.sessions import session_actor
 from providers.tool_outcomes import Outcome, rejected, tool_error
 
-STALE_SECONDS = 60  # longer than a provider may take, and its caller with it
-FINISHED_MAX = 20
 UNCERTAIN = {"status": "uncertain"}
-_ERASED = Outcome(None, is_error=True)  # nothing is told of a call whose text is gone
+TOKEN_ENDED = "token_ended"  # why a call was not done: no model is told so, since none made it
+FIELDS_OF_A_TOKEN = (
+    "title",
+    "tags",
+    "occurred_at",
+)  # of a record, beside its text; no model's tool takes them
+ERASED = Outcome(None, is_error=True)  # nothing is told of a call whose text is gone
 
 
 class _NotAskedError(Exception):
@@ -52,9 +54,24 @@ class _NotAskedError(Exception):
         self.outcome = outcome
 
 
+type Answer = Result[Recalled] | Written
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a call went. `answer`: what the provider gave; None where it was not asked."""
+
+    outcome: Outcome
+    answer: Answer | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RecordCall:
-    """`arguments`: they fit the tool's schema. `vector`: of a search's query, that of `find_vector`."""
+    """`arguments`: they fit the tool's schema. `vector`: of a search's query, that of `find_vector`.
+
+    `actor`: the session with the token that the call came with; None for one of the application's. `is_again`: what failed before
+    may be tried again.
+    """
 
     session: Session
     request: ModelRequest
@@ -62,6 +79,8 @@ class RecordCall:
     arguments: dict[str, Any]
     pinned: Pinned
     vector: Vector | None = None
+    actor: Actor | None = None
+    is_again: bool = False
 
     def note(self, type_: str, **facts: str) -> None:
         """A step: an event of the session. The session is locked."""
@@ -83,26 +102,48 @@ class RecordCall:
         return f"{self.session.wire_id}:{self.call.wire_id}"
 
 
-def begin(of: RecordCall, binding: Binding) -> Outcome | None:
-    """A step: the session is locked and the call's row is there. None: another service is to be asked, after the commit."""
+def begin(of: RecordCall, binding: Binding) -> Told | None:
+    """A step: the session is locked, and the call's row is new. None: another service is to be asked, after the commit."""
+    of.call.state, of.call.resource_id = "started", binding.resource.resource_id
+    of.call.origin = _find_origin(of)
+    of.call.save(force_insert=True)
+    return run(of, binding)
+
+
+def run(of: RecordCall, binding: Binding) -> Told | None:
+    """As `begin`, of a call whose row is there and started."""
+    told = _run(of, binding)
+    if told is not None:
+        end_call(of.call, told.outcome)
+    return told
+
+
+def _run(of: RecordCall, binding: Binding) -> Told | None:
     refused = _find_problem(of)
     if refused is not None:
-        return refused
+        return Told(refused)
     memory = _memory(of, joins=True)
     if of.call.name != SEARCH_MEMORY:
         waiting = _leave_waiting(of, binding)
         if waiting is not None:
-            return waiting
+            return Told(waiting)
     if not memory.is_here:
         return None
-    return _told(of, _write(of, memory)) if of.call.name != SEARCH_MEMORY else _search_here(of, memory)
+    if of.call.name == SEARCH_MEMORY:
+        return _search_here(of, memory)
+    written = _write(of, memory)
+    return Told(_told(of, written), written)
 
 
-def find_origin(of: RecordCall) -> Origin | None:
-    """Of what the call would keep, from what the session knows before it; None of a search."""
+def _find_origin(of: RecordCall) -> Origin | None:
+    """Of what the call would keep, from what the session knows before it; None of a search.
+
+    Whoever holds a token has seen more than the hub knows of, so none of its words are the principal's own.
+    """
     if of.call.name == SEARCH_MEMORY:
         return None
-    return origin_of(of.session, of.request, of.call, of.pinned)
+    origin = origin_of(of.session, of.request, of.call, of.pinned)
+    return "model" if of.actor is not None and origin == "user" else origin
 
 
 def find_vector(session: Session, query: object) -> Vector | None:
@@ -115,7 +156,7 @@ def find_vector(session: Session, query: object) -> Vector | None:
 
 def _memory(of: RecordCall, *, joins: bool) -> ScopedMemory:
     bound = provider_of(of.session.environment_id)
-    return ScopedMemory(bound, of.scope, session_actor(of.session), joins)
+    return ScopedMemory(bound, of.scope, of.actor or session_actor(of.session), joins)
 
 
 def _find_problem(of: RecordCall) -> Outcome | None:
@@ -147,6 +188,7 @@ def _record(of: RecordCall) -> dict[str, Any]:
         },
         "thread": of.session.wire_id,
         "author": principal.subject if of.origin == "user" and principal is not None else None,
+        **{name: of.arguments[name] for name in FIELDS_OF_A_TOKEN if name in of.arguments},
     }
 
 
@@ -203,10 +245,11 @@ def _failed(result: Err) -> Outcome:
     return Outcome(f"{result.error.code}: {result.error.message}", is_error=True)
 
 
-def _search_here(of: RecordCall, memory: ScopedMemory) -> Outcome:
+def _search_here(of: RecordCall, memory: ScopedMemory) -> Told:
     """A step: found and kept in one transaction, so that nothing is forgotten between."""
     held = _hold(of)
-    return _found(of, held, _recall(of, memory), here=True)
+    result = _recall(of, memory)
+    return Told(_found(of, held, result, here=True), result)
 
 
 def _hold(of: RecordCall) -> RecordScope | None:
@@ -237,25 +280,37 @@ def _found(of: RecordCall, held: RecordScope | None, result: Result[Recalled], *
     return Outcome(line, keeps_arguments=True)
 
 
-def finish_elsewhere(of: RecordCall, *, actor: Actor) -> None:
+def finish_elsewhere(of: RecordCall, *, actor: Actor) -> Told:
     """Ask the service, then end the call: a row of short transactions. Raises: NotFound when the session was deleted meanwhile."""
     try:
         answer = _ask(of, actor)
     except _NotAskedError as refused:
-        _end_asked(of, refused.outcome, actor=actor)
-    else:
-        _end_asked(of, answer, actor=actor)
+        end_asked(of, refused.outcome, actor=actor)
+        return Told(refused.outcome)
+    return Told(end_asked(of, answer, actor=actor), answer)
 
 
-def _ask(of: RecordCall, actor: Actor) -> Result[Recalled] | Written:
+def _ask(of: RecordCall, actor: Actor) -> Answer:
     """Raises: _NotAskedError, NotFound."""
     require_kept = partial(_require_kept, of, actor)
     memory = replace(_memory(of, joins=False), before=require_kept)
     if of.call.name != SEARCH_MEMORY:
-        return memory.find_written(_tool_of(of), of.key) or _write(of, memory)
+        written = find_written(of)
+        return _write(of, memory) if written is None or _may_be_repeated(of, written) else written
     with atomic(durable=True):
         require_kept()
     return _recall(of, memory)
+
+
+def find_written(of: RecordCall) -> Written | None:
+    """How the write of a call went, as far as the ledger knows; None for one that was never begun, and for a search."""
+    if of.call.name == SEARCH_MEMORY:
+        return None
+    return _memory(of, joins=False).find_written(_tool_of(of), of.key)
+
+
+def _may_be_repeated(of: RecordCall, written: Written) -> bool:
+    return of.is_again and isinstance(written.result, Err) and not written.is_uncertain
 
 
 def _require_kept(of: RecordCall, actor: Actor) -> None:
@@ -264,10 +319,12 @@ def _require_kept(of: RecordCall, actor: Actor) -> None:
     Raises: _NotAskedError, NotFound.
     """
     session = sessions.lock_session(of.session.wire_id, actor)
+    if actor.token_id is not None:
+        _require_token(actor)
     erasure.hold_copies(session.environment_id)
     kept = ToolCall.objects.filter(id=of.call.id, state="started", arguments__isnull=False)
     if not kept.exists():
-        raise _NotAskedError(_ERASED)
+        raise _NotAskedError(ERASED)
     binding = find_live_binding(session, of.call.resource_id or "")
     if binding is None:
         raise _NotAskedError(rejected("session_closed"))
@@ -275,20 +332,31 @@ def _require_kept(of: RecordCall, actor: Actor) -> None:
         raise _NotAskedError(rejected("not_bound", bound=[]))
 
 
+def _require_token(actor: Actor) -> None:
+    """A step, after the session's lock, as whoever revokes a token has that first. Raises: _NotAskedError."""
+    try:
+        hold_credential(actor)
+    except AuthenticationFailed as error:
+        raise _NotAskedError(rejected(TOKEN_ENDED)) from error
+
+
 @atomic(durable=True)
-def _end_asked(of: RecordCall, answer: Result[Recalled] | Written | Outcome, *, actor: Actor) -> None:
+def end_asked(of: RecordCall, answer: Answer | Outcome, *, actor: Actor) -> Outcome:
+    """What the model is told."""
     session = sessions.lock_session(of.session.wire_id, actor)
     call = find_row(ToolCall.objects.filter(id=of.call.id))
     if call is None:
         raise NotFound("tool call")
     if call.state == "done":
-        return
+        return Outcome(call.output, is_error=bool(call.is_error))
     ending = RecordCall(session, of.request, call, of.arguments, of.pinned)
-    end_call(call, _outcome_of(ending, answer))
+    outcome = _outcome_of(ending, answer)
+    end_call(call, outcome)
     transaction.on_commit(partial(wakeups.wake, call.wire_id))
+    return outcome
 
 
-def _outcome_of(of: RecordCall, answer: Result[Recalled] | Written | Outcome) -> Outcome:
+def _outcome_of(of: RecordCall, answer: Answer | Outcome) -> Outcome:
     """A step."""
     if isinstance(answer, Outcome):
         return answer
@@ -306,30 +374,3 @@ def end_call(call: ToolCall, outcome: Outcome) -> None:
     if call.erased_at is not None:
         call.output = None
     call.save(update_fields=["state", "finished_at", "output", "is_error", "arguments"])
-
-
-def finish_stale() -> None:
-    """Nobody asks for it: calls that were begun, and whose hub stopped before it had asked the service."""
-    stale = ToolCall.objects.filter(
-        state="started",
-        name__in=RECORD_TOOL_NAMES,
-        created_at__lt=ClockTimestamp() - timedelta(seconds=STALE_SECONDS),
-    )
-    for call_id in list(stale.order_by("created_at").values_list("id", flat=True)[:FINISHED_MAX]):
-        with suppress(NotFound):
-            _finish(call_id)
-
-
-def _finish(call_id: UUID) -> None:
-    """Raises: NotFound when the session was deleted meanwhile."""
-    call = find_row(ToolCall.objects.filter(id=call_id).select_related("model_request__session"))
-    pinned = None if call is None else find_pinned(call.model_request.session_id)
-    if call is None or pinned is None:
-        raise NotFound("tool call")
-    request = call.model_request
-    of = RecordCall(request.session, request, call, call.arguments or {}, pinned)
-    actor = session_actor(request.session)
-    if call.arguments is None:
-        _end_asked(of, _ERASED, actor=actor)
-    else:
-        finish_elsewhere(of, actor=actor)

@@ -23,9 +23,9 @@ from providers import provider_choice
 from providers.contract import Ok, Provenance
 from providers.guard import ScopedMemory, Written
 from providers.held_records import HeldRecord, find_known, get_record
+from providers.record_answers import value_of
 from providers.record_models import MemoryEffect, RecordScope
 from providers.record_scopes import read_scope
-from providers.records import value_of
 from providers.remote_models import RemoteRecord
 
 

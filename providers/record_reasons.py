@@ -27,10 +27,10 @@ from providers.guard import Recalled, ScopedMemory
 from providers.held_records import HeldRecord, find_known
 from providers.held_scopes import get_scope
 from providers.provider_choice import LOCAL, provider_of
+from providers.record_answers import hub_error
 from providers.record_models import MemoryRecord, RecordScope
 from providers.record_scopes import read_scope
 from providers.record_search import TABLE, date_words, read_wanted
-from providers.records import hub_error
 
 PLACES = ("text", "title", "author", "tags", "date")
 

@@ -21,8 +21,8 @@ from providers.limits import (
     RECORD_TAGS_MAX,
     RECORD_TEXT_BYTES_MAX,
 )
+from providers.record_answers import Forgotten, Saved, Waiting
 from providers.record_models import MemoryEffect, ScopeViolation
-from providers.records import Saved
 from providers.references import render_references
 from providers.serializers import environment_name
 
@@ -75,11 +75,14 @@ class ResolveEffectBody(StrictSerializer):
 
 
 class RecordRefShape(serializers.Serializer[Any]):
-    """Null both where the save was taken for done and its provider gave no id. `status` instead of them: nobody knows yet whether it was saved."""
+    """Null both where the save was taken for done and its provider gave no id. `status` instead of them: nobody knows yet
+    whether it was saved, or, pending, a person decides, and `id` is that of the write that waits.
+    """
 
     id = serializers.CharField(required=False, allow_null=True)
     version = serializers.CharField(required=False, allow_null=True)
-    status = serializers.ChoiceField(choices=["uncertain"], required=False)
+    status = serializers.ChoiceField(choices=["uncertain", "pending"], required=False)
+    message = serializers.CharField(required=False)
 
 
 class RecordHitShape(serializers.Serializer[Any]):
@@ -139,10 +142,23 @@ class ScopeViolationShape(serializers.Serializer[Any]):
 
 
 def saved_wire(saved: Saved) -> dict[str, Any]:
+    if saved.waiting is not None:
+        return waiting_wire(saved.waiting)
     if saved.is_uncertain:
         return {"status": "uncertain"}
     ref = saved.ref
     return {"id": None if ref is None else ref.id, "version": None if ref is None else ref.version}
+
+
+def unforgotten_wire(forgotten: Forgotten) -> dict[str, Any] | None:
+    """What is answered where it is not certain that it is forgotten; else None."""
+    if forgotten.waiting is not None:
+        return waiting_wire(forgotten.waiting)
+    return {"status": "uncertain"} if forgotten.is_uncertain else None
+
+
+def waiting_wire(waiting: Waiting) -> dict[str, Any]:
+    return {"status": "pending", "id": waiting.id, "message": waiting.message}
 
 
 def recalled_wire(recalled: Recalled) -> dict[str, Any]:

@@ -33,6 +33,9 @@ class RecordWriteShape(serializers.Serializer[Any]):
     tool = serializers.ChoiceField(choices=["save_memory", "forget_memory"])
     origin = serializers.ChoiceField(choices=list(ORIGINS), allow_null=True)
     text = serializers.CharField(allow_null=True)
+    title = serializers.CharField(allow_null=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    occurred_at = serializers.DateTimeField(allow_null=True)
     record_id = serializers.CharField(allow_null=True)
     state = serializers.ChoiceField(choices=list(STATES))
     outcome = serializers.ChoiceField(choices=["done", "failed", "uncertain"], allow_null=True)
@@ -46,6 +49,7 @@ class RecordWriteShape(serializers.Serializer[Any]):
 def record_write_wire(shown: ShownWrite) -> dict[str, Any]:
     write = shown.write
     payload, outcome = write.payload or {}, write.outcome or {}
+    record = payload.get("record") or {}
     return {
         "id": write.wire_id,
         "type": "record_write",
@@ -56,8 +60,11 @@ def record_write_wire(shown: ShownWrite) -> dict[str, Any]:
         "agent": write.scope.agent,
         "scope": write.scope.scope,
         "tool": write.tool,
-        "origin": payload["record"]["origin"] if "record" in payload else None,
+        "origin": record.get("origin"),
         "text": shown.text,
+        "title": record.get("title"),
+        "tags": record.get("tags") or [],
+        "occurred_at": record.get("occurred_at"),
         "record_id": payload.get("id") or outcome.get("id"),
         "state": write.state,
         "outcome": _outcome_word(write.outcome),

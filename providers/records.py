@@ -1,11 +1,10 @@
 """Remember, recall and forget for the doors, over the provider of the environment, and what went wrong in doing so.
 
 Source: contract of the memory provider, section 10. The verbs that write are a row of short transactions where the provider is
-another service: see `providers.guard`.
+another service: see `providers.guard`. A session's token acts as the session's model: see `providers.session_records`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,36 +12,17 @@ from django.db.models.query import QuerySet
 
 from memoryhub import tenancy
 from memoryhub.actors import Actor
-from memoryhub.errors import (
-    HubError,
-    InvalidRequest,
-    PermissionRefused,
-    ProviderTimeout,
-    Unavailable,
-    Unprocessable,
-)
+from memoryhub.errors import InvalidRequest
 from memoryhub.pagination import ListRequest, Page, cut_newest
-from providers.contract import (
-    Err,
-    Origin,
-    Provenance,
-    ProviderError,
-    RecordRef,
-)
-from providers.guard import Recalled, ScopedMemory, Written
+from providers import session_records
+from providers.contract import Err, Origin, Provenance
+from providers.guard import Recalled, ScopedMemory
 from providers.provider_choice import find_provider as find_provider
 from providers.provider_choice import provider_of
-from providers.record_access import WantedScope, require_scope
+from providers.record_access import WantedScope, require_own_scope, require_scope
+from providers.record_answers import Forgotten, Saved, forgotten_of, hub_error, saved_of
 from providers.record_models import ScopeViolation
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """`ref` None: it is taken for done, and nobody knows as what. `is_uncertain`: it may have been saved."""
-
-    ref: RecordRef | None
-    is_new: bool
-    is_uncertain: bool = False
+from providers.token_calls import is_session_token
 
 
 def save_record(wanted: WantedScope, fields: Mapping[str, Any], *, key: str | None, actor: Actor) -> Saved:
@@ -50,14 +30,14 @@ def save_record(wanted: WantedScope, fields: Mapping[str, Any], *, key: str | No
 
     Raises: NotFound, InvalidRequest without a key, PermissionRefused, Unprocessable, Unavailable, ProviderTimeout.
     """
+    if is_session_token(actor):
+        require_own_scope(wanted, actor=actor)
+        return session_records.save_record(fields, key=_require_key(key), actor=actor)
     memory = _memory(wanted, actor)
     key = _require_key(key)
     # The key, and nothing of the request: the same save sent again carries the same.
     given = {**fields, "origin": _origin(actor), "provenance": Provenance("api", (key,))}
-    written = memory.remember(given, key)
-    if written.is_uncertain:
-        return Saved(None, written.is_new, is_uncertain=True)
-    return Saved(value_of(written), written.is_new)
+    return saved_of(memory.remember(given, key))
 
 
 def _origin(actor: Actor) -> Origin:
@@ -67,23 +47,25 @@ def _origin(actor: Actor) -> Origin:
 
 def search_records(wanted: WantedScope, query: str, *, k: int, actor: Actor) -> Recalled:
     """Best first. Raises: NotFound, InvalidRequest, PermissionRefused, Unprocessable, Unavailable, ProviderTimeout."""
+    if is_session_token(actor):
+        require_own_scope(wanted, actor=actor)
+        return session_records.search_records(query, k=k, actor=actor)
     result = _memory(wanted, actor).recall(query, k=k)
     if isinstance(result, Err):
         raise hub_error(result.error)
     return result.value
 
 
-def forget_record(wanted: WantedScope, record_id: str, *, key: str | None, actor: Actor) -> bool:
-    """Whether it is certain; once it is, nothing answers the text any more. A second time succeeds.
+def forget_record(wanted: WantedScope, record_id: str, *, key: str | None, actor: Actor) -> Forgotten:
+    """Once it is certain, nothing answers the text any more. A second time succeeds.
 
     Raises: NotFound, InvalidRequest without a key, PermissionRefused, Unprocessable for what never was in the scope, Unavailable, ProviderTimeout.
     """
+    if is_session_token(actor):
+        require_own_scope(wanted, actor=actor)
+        return session_records.forget_record(record_id, key=_require_key(key), actor=actor)
     memory = _memory(wanted, actor)
-    written = memory.forget(record_id, _require_key(key))
-    if written.is_uncertain:
-        return False
-    value_of(written)
-    return True
+    return forgotten_of(memory.forget(record_id, _require_key(key)))
 
 
 def _memory(wanted: WantedScope, actor: Actor) -> ScopedMemory:
@@ -99,26 +81,6 @@ def _require_key(key: str | None) -> str:
             error_code="idempotency_key_required",
         )
     return key
-
-
-def value_of(written: Written) -> Any:
-    """What a write gave. Raises: what it failed with."""
-    if isinstance(written.result, Err):
-        raise hub_error(written.result.error)
-    return written.result.value
-
-
-def hub_error(error: ProviderError) -> HubError:
-    message = f"The memory provider refused: {error.message}"
-    if error.code == "invalid":
-        return Unprocessable(message, error_code="invalid")
-    if error.code == "scope_violation":
-        return PermissionRefused(message, error_code="scope_violation")
-    if error.code == "timeout":
-        return ProviderTimeout(f"The memory provider did not answer: {error.message}", error_code="timeout")
-    return Unavailable(
-        f"The memory provider cannot serve now: {error.message}", error_code="provider_unavailable"
-    )
 
 
 def visible_violations(actor: Actor) -> QuerySet[ScopeViolation]:

@@ -25,6 +25,7 @@ from providers.record_serializers import (
     effect_wire,
     recalled_wire,
     saved_wire,
+    unforgotten_wire,
     violation_wire,
 )
 from providers.serializers import list_request
@@ -32,7 +33,7 @@ from providers.views import KeyedView, no_content
 
 type Values = dict[str, Any]
 _WHOSE = ("environment", "scope")
-UNCERTAIN = 202
+NOT_YET = 202  # uncertain, or a person decides
 
 
 class RecordSave(KeyedView):
@@ -42,12 +43,13 @@ class RecordSave(KeyedView):
         body=SaveRecordBody,
         answer=RecordRefShape,
         status=201,
-        also=(200, UNCERTAIN),
+        also=(200, NOT_YET),
     )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
         fields = {name: value for name, value in body.items() if name not in _WHOSE}
         saved = records.save_record(_wanted(body), fields, key=idempotency_key, actor=actor)
-        status = UNCERTAIN if saved.is_uncertain else 201 if saved.is_new else 200
+        is_open = saved.is_uncertain or saved.waiting is not None
+        status = NOT_YET if is_open else 201 if saved.is_new else 200
         return json_response(saved_wire(saved), status=status)
 
 
@@ -65,12 +67,12 @@ class RecordForget(KeyedView):
         body=ForgetRecordBody,
         answer=RecordRefShape,
         status=204,
-        also=(UNCERTAIN,),
+        also=(NOT_YET,),
     )
     def post(self, *, body: Values, idempotency_key: str | None, actor: Actor) -> HttpResponse:
-        if records.forget_record(_wanted(body), body["id"], key=idempotency_key, actor=actor):
-            return no_content()
-        return json_response({"status": "uncertain"}, status=UNCERTAIN)
+        forgotten = records.forget_record(_wanted(body), body["id"], key=idempotency_key, actor=actor)
+        unforgotten = unforgotten_wire(forgotten)
+        return no_content() if unforgotten is None else json_response(unforgotten, status=NOT_YET)
 
 
 def _wanted(body: Values) -> WantedScope:

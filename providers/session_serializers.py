@@ -227,7 +227,7 @@ class ModelRequestItemShape(serializers.Serializer[Any]):
     type = serializers.ChoiceField(choices=["model_request"])
     client_request_id = serializers.CharField()
     principal = PrincipalShape(allow_null=True)
-    state = serializers.ChoiceField(choices=["recalling", "accepted", "recall_failed"])
+    state = serializers.ChoiceField(choices=["recalling", "accepted", "recall_failed", "token"])
     selected = serializers.ListField(child=serializers.CharField(), allow_null=True)
     failure = serializers.DictField(allow_null=True)
     created_at = serializers.DateTimeField()

@@ -11,11 +11,11 @@ from providers import (
     http_calls,
     http_operations,
     provider_log,
-    record_calls,
     record_effects,
     record_search,
     record_vectors,
     record_writes,
+    stale_calls,
 )
 
 
@@ -42,7 +42,7 @@ def sweep_http_operations() -> None:
 def sweep_effects() -> None:
     record_writes.expire_writes()  # first: what follows asks services, which may take all the time there is
     record_effects.sweep_effects()
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     record_writes.sweep_writes()
 
 

@@ -11,24 +11,21 @@ from typing import Any
 from django.db.models import prefetch_related_objects
 from django.db.transaction import atomic
 
-from memoryhub import erasure, ids, sessions, wakeups
+from memoryhub import ids, sessions, wakeups
 from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
 from memoryhub.credentials import hold_credential
 from memoryhub.digests import exact_json, sha256_hex
-from memoryhub.errors import Conflict, Gone, InvalidRequest, NotFound
+from memoryhub.errors import Conflict, Gone, NotFound
 from memoryhub.models import Session
-from memoryhub.pagination import ListRequest
 from memoryhub.rows import find_row
-from memoryhub.session_events import append_event
-from providers import documents, http_calls, model_requests, record_calls
+from providers import document_calls, http_calls, model_requests, record_calls
 from providers.bindings import find_live_binding
-from providers.documents import document_facts
+from providers.document_calls import MEMORY_SAVE, DocumentCall
 from providers.embedding import Vector, find_backend
-from providers.limits import ARGUMENTS_BYTES_MAX, SUMMARY_BYTES_MAX, WAIT_SECONDS_MAX
+from providers.limits import ARGUMENTS_BYTES_MAX, WAIT_SECONDS_MAX
 from providers.models import Binding, ModelRequest, Projection, ToolCall
 from providers.offers import (
-    DOCUMENT_TOOLS,
     PREFIX,
     RECORD_TOOL_NAMES,
     SEARCH_MEMORY,
@@ -44,23 +41,6 @@ from providers.record_names import seal_digest
 from providers.schemas import RESERVED_ARGUMENT, find_argument_problems
 from providers.sessions import session_actor
 from providers.tool_outcomes import Outcome, rejected, tool_error
-from stores.memory_stores import share_store
-from stores.models import Memory, MemoryStore
-
-_SAVE, _LIST, _READ = (PREFIX + tool.name for tool in DOCUMENT_TOOLS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """What a tool works on. `arguments`: without `memory`. `eligible`: the resources that it could have meant."""
-
-    session: Session
-    request: ModelRequest
-    name: str
-    arguments: dict[str, Any]
-    target: Target
-    binding: Binding
-    eligible: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +146,8 @@ def _seal(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _begin_record_call(session: Session, call: ToolCall, pending: Pending, vector: Vector | None) -> ToolCall:
-    call.state, call.resource_id = "started", pending.binding.resource.resource_id
-    of = replace(_record_call(session, call), vector=vector)
-    call.origin = record_calls.find_origin(of)
-    call.save(force_insert=True)
-    outcome = record_calls.begin(of, pending.binding)
-    if outcome is not None:
-        record_calls.end_call(call, outcome)
+    told = record_calls.begin(replace(_record_call(session, call), vector=vector), pending.binding)
+    if told is not None:
         call.refresh_from_db(fields=["output"])
     return call
 
@@ -243,7 +218,9 @@ def _run(session: Session, request: ModelRequest, name: str, arguments: dict[str
         return rejected("session_closed")
     if target.kind != "document":
         return Pending(binding, name.removeprefix(PREFIX))
-    outcome = _TOOLS[name](_Call(session, request, name, rest, target, binding, eligible))
+    revision = _recalled_revision(request, target) if name == MEMORY_SAVE else None
+    call = DocumentCall(session, binding, rest, revision, session_actor(session))
+    outcome = document_calls.run(name, call)
     return replace(outcome, resource_id=target.resource_id)
 
 
@@ -251,106 +228,9 @@ def _invalid(problems: list[dict[str, str]]) -> Outcome:
     return tool_error("invalid_arguments", "The arguments do not fit the tool's schema.", problems=problems)
 
 
-def _store_of(binding: Binding) -> MemoryStore:
-    assert binding.resource.store is not None
-    return binding.resource.store
-
-
-def _save(call: _Call) -> Outcome:
-    """Checks 4 to 9 of section 7.2."""
-    actor = session_actor(call.session)
-    store = share_store(_store_of(call.binding).wire_id, actor)
-    memory = documents.lock_document(store, call.binding.target_id)
-    if memory is None:
-        return rejected("not_found")
-    if memory.frozen_at is not None or store.frozen_at is not None:
-        return rejected("agent_writes_disabled")
-    text, summary = call.arguments["text"], call.arguments.get("summary")
-    if too_large := _find_too_large(store, text, summary):
-        return too_large
-    if documents.revision_of(memory) != _recalled_revision(call):
-        return _conflict(memory)
-    return _write(call, store, memory, text, summary, actor)
-
-
-def _find_too_large(store: MemoryStore, text: str, summary: str | None) -> Outcome | None:
-    assert store.content_bytes_max is not None
-    limits = (("text", text, store.content_bytes_max), ("summary", summary or "", SUMMARY_BYTES_MAX))
-    for name, value, size_max in limits:
-        size = len(value.encode())
-        if size > size_max:
-            return rejected("too_large", field=name, bytes=size, maxBytes=size_max)
-    return None
-
-
-def _recalled_revision(call: _Call) -> str | None:
-    projection = Projection.objects.get(model_request_id=call.request.id, resource_id=call.target.resource_id)
+def _recalled_revision(request: ModelRequest, target: Target) -> str | None:
+    projection = Projection.objects.get(model_request_id=request.id, resource_id=target.resource_id)
     return projection.sources[0]["revision"] if projection.sources else None
-
-
-def _conflict(memory: Memory) -> Outcome:
-    """What stands now, without its revision: only the next request may write over it."""
-    card = documents.card_of(memory)
-    output = {"status": "conflict", "text": memory.head.content, "summary": card.summary}
-    return Outcome(output, version_ids=[memory.head_id])
-
-
-def _write(
-    call: _Call, store: MemoryStore, memory: Memory, text: str, summary: str | None, actor: Actor
-) -> Outcome:
-    before = memory.head_id
-    saved = documents.write_text(store, memory, text=text, summary=summary, actor=actor)
-    revision, size = documents.revision_of(saved), saved.content_size_bytes
-    if saved.head_id != before:
-        facts = {
-            "resource": call.target.resource_id,
-            "document_id": call.binding.target_id,
-            "revision": revision,
-            "bytes": size,
-        }
-        append_event(call.session, "memory.saved", facts)
-    output = {"status": "saved", "revision": revision, "bytes": size}
-    return Outcome(output, version_ids=[saved.head_id], keeps_arguments=True)
-
-
-def _list(call: _Call) -> Outcome:
-    resource = call.binding.resource
-    filters = {"environment": resource.environment_id.hex, "resource": resource.resource_id}
-    wanted = ListRequest("memory_list", filters, documents.DOCUMENTS_PER_PAGE, call.arguments.get("cursor"))
-    store = _store_of(call.binding)
-    erasure.hold_copies(call.session.environment_id)
-    try:
-        page = documents.cut_documents(store, wanted)
-    except InvalidRequest:
-        return rejected("invalid_cursor")
-    listed = [
-        document_facts(documents.as_document(memory, store)) | {"bytes": memory.content_size_bytes}
-        for memory in page.rows
-    ]
-    output = {"documents": listed, "nextCursor": page.next_page}
-    return Outcome(output, version_ids=[memory.head_id for memory in page.rows], keeps_arguments=True)
-
-
-def _read(call: _Call) -> Outcome:
-    store = _store_of(call.binding)
-    document_id = call.arguments["id"]
-    erasure.hold_copies(call.session.environment_id)
-    found = documents.find_documents([(store, document_id)]).get((store.id, document_id))
-    if found is None:
-        return rejected("not_found")
-    facts = document_facts(found)
-    output = {
-        "id": facts["id"],
-        "title": facts["title"],
-        "text": found.text,
-        "summary": facts["summary"],
-        "revision": facts["revision"],
-        "updatedAt": facts["updatedAt"],
-    }
-    return Outcome(output, version_ids=[found.memory.head_id], keeps_arguments=True)
-
-
-_TOOLS = {_SAVE: _save, _LIST: _list, _READ: _read}
 
 
 def get_call(session_id: str, call_id: str, *, actor: Actor) -> ToolCall:

@@ -69,7 +69,9 @@ class Records:
         occurred_at: str | None = None,
         environment: str | None = None,
     ) -> RecordRef:
-        """`{"status": "uncertain"}` when nobody knows yet whether it was saved: save it again later, under the same key."""
+        """`{"status": "uncertain"}` when nobody knows yet whether it was saved: save it again later, under the same key.
+        `{"status": "pending", …}`, with a session's token only: a person decides. Such a token names no scope, thread or author.
+        """
         body = {"text": text, "thread": thread, "author": author, "title": title, "tags": tags}
         body |= {"occurred_at": occurred_at}
         return cast(RecordRef, self._write("save", body, key, scope, environment))
@@ -89,7 +91,7 @@ class Records:
     def forget(
         self, record_id: str, *, key: str, scope: RecordScope | None = None, environment: str | None = None
     ) -> bool:
-        """Whether it is certain; if not, forget it again later, under the same key."""
+        """Whether it is done for certain; if not, forget it again later, under the same key: a person may decide on it meanwhile."""
         return self._write("forget", {"id": record_id}, key, scope, environment) is None
 
     def effects(self, *, state: str | None = None, environment: str | None = None) -> Iterator[MemoryEffect]:

@@ -208,7 +208,7 @@ class ModelRequestItem(TypedDict):
     id: str
     client_request_id: str
     principal: "Principal | None"
-    state: Literal["recalling", "accepted", "recall_failed"]
+    state: Literal["recalling", "accepted", "recall_failed", "token"]
     selected: list[str] | None
     created_at: str
     accepted_at: str | None
@@ -306,11 +306,12 @@ class RecordScope(TypedDict):
 
 
 class RecordRef(TypedDict, total=False):
-    """`status` instead of the others: nobody knows yet whether it was saved."""
+    """`status` instead of `version`: nobody knows yet whether it was saved, or a person decides, and `id` is the write's that waits."""
 
     id: str | None
     version: str | None
-    status: Literal["uncertain"]
+    status: Literal["uncertain", "pending"]
+    message: str
 
 
 class RecordHit(TypedDict):
@@ -357,7 +358,7 @@ class ScopeViolation(TypedDict):
 
 
 class RecordWrite(TypedDict):
-    """A write of a session's model that a person decides on. `text`: None once it is decided; `outcome`: of an approved one."""
+    """A write of a session's model that a person decides on. `text`, `title`, `tags`, `occurred_at`: while it waits; `outcome`: of an approved one."""
 
     id: str
     environment_id: str
@@ -369,6 +370,9 @@ class RecordWrite(TypedDict):
     tool: Literal["save_memory", "forget_memory"]
     origin: str | None
     text: str | None
+    title: str | None
+    tags: list[str]
+    occurred_at: str | None
     record_id: str | None
     state: Literal["waiting", "approved", "rejected", "expired"]
     outcome: Literal["done", "failed", "uncertain"] | None

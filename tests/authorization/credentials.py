@@ -34,6 +34,9 @@ OF_ANOTHER_SESSION = frozenset(
     {"work.queue", "work.ack", "http_operations.list", "http_operations.cancel", "model_requests.cancel"}
 )
 
+# Seeds of these name whose records are meant, which a session's token never does.
+WITH_A_SCOPE = frozenset({"records.save", "records.search", "records.forget"})
+
 
 @dataclass(frozen=True)
 class Credential:
@@ -56,6 +59,8 @@ class Credential:
             return 404  # what it does not attach does not exist for it
         if (self.of_session or self.of_work) and rights.name in OF_ANOTHER_SESSION:
             return 404
+        if self.of_session and rights.name in WITH_A_SCOPE:
+            return 403
         if self.of_session and "work_id" in operation.parameters("path"):
             return 404
         if self.of_work and rights.name == "session_events.create":

@@ -31,15 +31,17 @@ PAGES = (
     "keys-and-people",
     "declared-memory",
     "sessions",
+    "session-records",
     "workers",
     "documents",
 )
 
 
 def shell_of(name: str) -> str:
-    """A page's blocks as one script, without the hub's own commands, which need the hub's folder."""
+    """A page's blocks as one script, without the hub's own commands, which need the hub's folder, and what a reader fills in."""
     blocks = SHELL_BLOCK.findall((DOCS / f"{name}.md").read_text(encoding="utf-8"))
-    return "\n".join(block for block in blocks if "./hub " not in block and "manage.py" not in block)
+    left_out = ("./hub ", "manage.py", "…")
+    return "\n".join(block for block in blocks if not any(words in block for words in left_out))
 
 
 def run_shell(script: str, live: LiveHub, folder: Path, *, shell: str = "bash", **values: str) -> str:

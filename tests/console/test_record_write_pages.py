@@ -10,6 +10,7 @@ from providers.models import MemoryRecord, Resource
 from tests.console.site import Site, add_person, sign_in
 from tests.providers.record_sessions import RecordSessions
 from tests.providers.test_record_writes import in_state, park
+from tests.providers.test_session_records import Runner
 from tests.world import Tenant
 
 
@@ -38,6 +39,17 @@ def test_a_write_is_approved_where_its_text_stands(notes: RecordSessions, review
     assert "Approved" in shown(reviewer, "?state=approved")
     reviewer.client.post(f"{reviewer.base}/writes/{write_id}/approve")
     assert MemoryRecord.objects.filter(scope__project=notes.tenant.project).count() == 1
+
+
+def test_what_a_token_gives_beside_a_text_is_shown_to_who_decides(
+    notes: RecordSessions, reviewer: Site
+) -> None:
+    runner = Runner(notes)
+    saved = runner.save("Likes tea.", title="<b>Tea</b>", tags=["drinks"], occurred_at="2026-01-02T03:04:05Z")
+    assert saved.status == 202
+    page = reviewer.get("/writes").content.decode()
+    assert "By a token" in reviewer.get(f"/sessions/{runner.session}").content.decode()
+    assert "titled <bdi>&lt;b&gt;Tea&lt;/b&gt;</bdi>" in page and "drinks" in page and "2026-01-02" in page
 
 
 def test_what_cannot_be_approved_any_more_says_why(notes: RecordSessions, reviewer: Site) -> None:

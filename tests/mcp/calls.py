@@ -31,7 +31,14 @@ RECORDS: dict[str, dict[str, Any]] = {
     "search_memory": {"query": "tea"},
     "forget_memory": {"id": "mrec_" + "0" * 32},
 }
-PLAIN: dict[str, dict[str, Any]] = {"list_memory_stores": {}, **RECORDS}
+# Those of a session's token, which name nothing outside of what the session binds.
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "list_document_memories": {},
+    "list_documents": {"memory": "playbooks"},
+    "read_document": {"memory": "playbook"},
+    "save_document": {"memory": "playbook", "text": "x", "expected_revision": "memver_" + "0" * 24},
+}
+PLAIN: dict[str, dict[str, Any]] = {"list_memory_stores": {}, **RECORDS, **DOCUMENTS}
 # The argument that names a thing of one tenant, by tool.
 SUBJECTS = dict.fromkeys(STORES, "memory_store_id") | dict.fromkeys(AUTHORITIES, "authority_id")
 CALLS: dict[str, dict[str, Any]] = {**PLAIN, **STORES, **AUTHORITIES}

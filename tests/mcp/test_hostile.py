@@ -17,7 +17,8 @@ from stores.paths import find_path_problem
 from tests.authority.desk import Reviewed, make_reviewed
 from tests.authority.doubles import entity
 from tests.hostile.corpus import PATHS
-from tests.mcp.calls import AUTHORITIES, CALLS, SUBJECTS
+from tests.mcp.calls import AUTHORITIES, CALLS, DOCUMENTS, SUBJECTS
+from tests.mcp.sessions import bind_everything
 from tests.providers.record_desk import ALICE
 from tests.world import Tenant
 
@@ -49,6 +50,10 @@ class Place:
         secret = tenant.new_key("agent", stores={key: "read_write"}, record_scope=ALICE)
         self.actor: Actor = keys.authenticate_key(secret)
         memories.create_memory(store_id, path="/a.md", content="harbour", actor=tenant.actor)
+        self.session_actor: Actor = keys.authenticate_key(bind_everything(tenant).token)
+
+    def actor_of(self, tool: Tool) -> Actor:
+        return self.session_actor if tool.name in DOCUMENTS else self.actor
 
     def valid(self, tool: Tool) -> dict[str, Any]:
         authority_id = self.reviewed.authority.wire_id
@@ -80,7 +85,7 @@ def test_no_argument_of_any_tool_breaks_it(place: Place, name: str) -> None:
     tool = TOOLS[name]
     for argument in arguments_of(tool):
         for value in VALUES:
-            answered = status(tool, {**place.valid(tool), argument: value}, place.actor)
+            answered = status(tool, {**place.valid(tool), argument: value}, place.actor_of(tool))
             assert answered < 500, (argument, value)
             assert answered in (200, 400, 403, 404, 409, 413, 422), (argument, value, answered)
 

@@ -12,7 +12,7 @@ from memoryhub import mcp_tools
 from memoryhub.actors import Actor
 from memoryhub.errors import PermissionRefused
 from memoryhub.mcp_tools import Tool, find_tool, list_tools, load_tools
-from memoryhub.operations import SCOPES, allows
+from memoryhub.operations import SCOPES, SESSION, allows
 from tests.authority.desk import make_reviewed
 from tests.mcp.calls import CALLS, SUBJECTS
 from tests.providers.record_desk import ALICE
@@ -42,8 +42,8 @@ def test_every_tool_is_called_by_the_tests() -> None:
     assert CALLS.keys() == TOOLS.keys()
 
 
-def test_an_agent_has_its_right(tool: Tool) -> None:
-    assert "agent" in tool.operation.scopes
+def test_an_agent_or_a_session_has_its_right(tool: Tool) -> None:
+    assert "agent" in tool.operation.scopes or tool.operation.scopes == {SESSION}
 
 
 def test_its_hints_say_what_its_right_does(tool: Tool) -> None:

@@ -10,7 +10,7 @@ from django.db import connection
 
 from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import Gone
-from providers import record_calls, record_effects, records, sessions
+from providers import record_calls, record_effects, records, sessions, stale_calls
 from providers.contract import Ok, RecordRef, refuse
 from providers.guard import ScopedMemory
 from providers.models import MemoryEffect, ProviderCall, RecalledItem, ToolCall
@@ -184,7 +184,7 @@ def stop_before_sending(
         patched.setattr(record_calls, "finish_elsewhere", stop)
         notes.call(session, request, "save_memory", call_id="left", **arguments)
     left = ToolCall.objects.filter(model_request__session__project=notes.tenant.project, call_id="left")
-    left.update(created_at=ClockTimestamp() - timedelta(seconds=record_calls.STALE_SECONDS + 1))
+    left.update(created_at=ClockTimestamp() - timedelta(seconds=stale_calls.STALE_SECONDS + 1))
     return left.get()
 
 
@@ -195,8 +195,8 @@ def test_what_a_stopped_hub_left_is_ended_and_sent_at_most_once(
     request = notes.begin(session)
     left = stop_before_sending(notes, monkeypatch, session, request, text="Tea.")
     assert left.state == "started"
-    record_calls.finish_stale()
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.state, left.output) == ("done", {"id": "r1", "version": "1"})
     assert len(scripted.sent) == 1
@@ -209,7 +209,7 @@ def test_a_save_keeps_the_origin_that_it_had_when_the_model_called(
     request = notes.begin(session)
     stop_before_sending(notes, monkeypatch, session, request, text="Tea.")
     notes.search(session, request, "anything")  # from now on something untrusted is in the context
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     [record] = scripted.records
     assert (record.origin, record.author) == ("user", "alice")
     notes.save(session, request, "Coffee.")
@@ -222,7 +222,7 @@ def test_no_write_is_sent_once_the_memory_is_declared_to_take_none(
     session = notes.open()
     left = stop_before_sending(notes, monkeypatch, session, notes.begin(session), text="Tea.")
     notes.declare("deny")
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.state, left.output, scripted.sent) == (
         "done",
@@ -241,7 +241,7 @@ def test_what_a_stopped_hub_left_is_not_sent_once_the_session_reaches_the_memory
         sessions.revoke_binding(session, "notes", actor=notes.actor)
     else:
         sessions.end_session(session, actor=notes.actor)
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.state, left.output) == ("done", {"status": "rejected", "reason": "session_closed"})
     assert (left.arguments, scripted.sent) == (None, [])
@@ -257,7 +257,7 @@ def test_one_that_was_sent_before_the_stop_is_not_sent_again(
     memory = notes.desk.memory(scripted, notes.tenant_scope(ALICE))
     fields = {"text": "Tea.", "origin": "user", "provenance": {"thread_id": "x", "event_ids": []}}
     memory.remember(fields, f"{session}:{left.wire_id}")
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.output, len(scripted.sent)) == ({"id": "r1", "version": "1"}, 1)
 
@@ -269,7 +269,7 @@ def test_a_call_whose_text_was_erased_before_it_was_sent_is_ended_without_it(
     session = notes.open()
     left = stop_before_sending(notes, monkeypatch, session, notes.begin(session), text=canary)
     redact(notes.tenant, contains=canary)
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.state, left.output, scripted.sent) == ("done", None, [])
     with pytest.raises(Gone):
@@ -312,6 +312,6 @@ def test_a_session_that_is_deleted_meanwhile_holds_up_no_other(
         return find_written(memory, tool, key)
 
     monkeypatch.setattr(ScopedMemory, "find_written", delete_first)
-    record_calls.finish_stale()
+    stale_calls.finish_stale()
     left.refresh_from_db()
     assert (left.state, [one.text for one in scripted.records]) == ("done", ["Two."])
