@@ -1,8 +1,8 @@
 """What a memory provider keeps of a partition goes: all of it when the owner deletes the partition, else what is past its time.
 
-Record by record, each a forget like any other: begun in the ledger, sent, and settled. While nobody knows how one went no other is
-begun, so a service that is away is left with one doubt and not with a thousand; a sweep goes on. The partition's row goes
-last, when nothing is held and no write of its scope is open: so that who looks sees how far it is. Each run may run twice or never.
+Record by record, each a forget like any other: begun in the ledger, sent, and settled. While nobody knows how one of these went no other
+is begun, so a service that is away is left with one doubt and not with a thousand; a sweep goes on. The partition's row goes
+last, when nothing is held and no write of its scope is in doubt, so that who looks sees how far it is. Each run may run twice or never.
 """
 
 from collections.abc import Iterator
@@ -33,6 +33,7 @@ ERASE, FORGET_AGED = "providers.erase_partition", "providers.forget_aged"
 FORGOTTEN_MAX = 100  # by one run
 SWEPT_MAX = 20
 _PAGE = 200
+_KEYS = "#forget:"
 
 
 def erase_partition(partition_id: UUID) -> None:
@@ -68,14 +69,15 @@ def _forget_records(partition: ExternalPartition, before: datetime | None) -> Pr
     held = find_scope_of(partition.endpoint, partition)
     if held is None:
         return "gone"
-    if MemoryEffect.objects.filter(scope_id=held.id, state__in=("begun", "unknown")).exists():
+    doubts = MemoryEffect.objects.filter(scope_id=held.id, state__in=("begun", "unknown"))
+    if doubts.filter(key__startswith=_KEYS).exists():
         return "waiting"
     for count, (provider, record_id) in enumerate(_list_kept(held, before)):
         if count == FORGOTTEN_MAX:
             return "more"
         if not _forget(partition.endpoint, held, provider, record_id):
             return "waiting"
-    return "gone"
+    return "waiting" if before is None and doubts.exists() else "gone"
 
 
 def _forget(endpoint: Endpoint, held: RecordScope, provider: str, record_id: str) -> bool:
@@ -92,7 +94,7 @@ def _forget(endpoint: Endpoint, held: RecordScope, provider: str, record_id: str
 
 def _key_of(record_id: str) -> str:
     """No key of a host's operation begins so."""
-    return f"#forget:{sha256_hex(record_id)}"
+    return _KEYS + sha256_hex(record_id)
 
 
 def _list_kept(held: RecordScope, before: datetime | None) -> Iterator[tuple[str, str]]:

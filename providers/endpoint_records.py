@@ -34,12 +34,13 @@ from providers.endpoint_operations import (
     require_writable,
 )
 from providers.endpoint_scopes import scope_of_partition
-from providers.endpoint_tools import TEXT, Tool, advance, fit, input_of
+from providers.endpoint_tools import TEXT, Tool, advance, fit, input_of, partition_full
 from providers.endpoint_wire import Answer, Refusal, WireRequest, encode, invalid_cursor, refused
 from providers.guard import Recalled, ScopedMemory, Written, check_record
 from providers.ledger import Tool as Effect
 from providers.limits import (
     BUDGET_SECONDS,
+    PARTITION_RECORDS_MAX,
     RECALL_HITS_MAX,
     RECORD_ID_BYTES_MAX,
     RECORD_KEY_BYTES_MAX,
@@ -195,6 +196,7 @@ def _begin(asked: Asked) -> None:
     if known is None or not _may_have_begun(asked):
         require_writable(partition)
     if known is None:
+        _require_room(asked)
         advance(partition)
         EndpointOperation.objects.create(
             project_id=asked.endpoint.project_id,
@@ -204,6 +206,17 @@ def _begin(asked: Asked) -> None:
             status=UNDER_WAY,
             body=b"",
         )
+
+
+def _require_room(asked: Asked) -> None:
+    """As many records as a partition here holds, of those that the hub knows. Raises: Refusal."""
+    held = find_scope(asked.memory.scope)
+    if held is None or asked.effect != "save_memory":
+        return
+    kept = {"scope_id": held.id, "forgotten_at": None}
+    count = MemoryRecord.objects.filter(**kept).count() + RemoteRecord.objects.filter(**kept).count()
+    if count >= PARTITION_RECORDS_MAX:
+        raise partition_full()
 
 
 def _may_have_begun(asked: Asked) -> bool:
@@ -239,7 +252,7 @@ def _conclude(asked: Asked, written: Written) -> Answer:
         raise _uncertain(asked)
     if isinstance(written.result, Err):
         return _failed(asked, written.result)
-    if asked.effect == "save_memory":
+    if not written.is_new:
         _require_kept(asked)
     ref = written.result.value
     result = {"status": _status_of(asked.memory.bound)} | ({} if ref is None else {"id": ref.id})
@@ -296,7 +309,7 @@ def _release(asked: Asked) -> None:
 
 
 def _require_kept(asked: Asked) -> None:
-    """That what the operation saved was not forgotten since: its answer would say that it is stored. Raises: Refusal."""
+    """That what the operation saved, if it did, was not forgotten since: its answer would say that it is stored. Raises: Refusal."""
     held = find_scope(asked.memory.scope)
     saved = asked.memory.find_written("save_memory", asked.key)
     ref = saved.result.value if saved is not None and isinstance(saved.result, Ok) else None
@@ -319,7 +332,9 @@ def _status_of(bound: BoundProvider) -> str:
     provider = bound.provider
     if isinstance(provider, WritesHere):
         return "stored"
-    return "stored" if isinstance(provider, RemoteMemory) and not provider.lag_seconds else "accepted"
+    if not isinstance(provider, RemoteMemory) or not provider.answers_when_done:
+        return "accepted"
+    return "accepted" if provider.lag_seconds else "stored"
 
 
 type ProviderTool = Tool[Callable[[Asked], Any]]

@@ -151,9 +151,7 @@ def _hits(ranked: list[tuple[ExternalRecord, float]]) -> dict[str, Any]:
 
 def _remember(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
     if ExternalRecord.objects.filter(partition_id=partition.id).count() >= PARTITION_RECORDS_MAX:
-        raise Refusal(
-            400, "partition_full", f"The partition holds {PARTITION_RECORDS_MAX} records; forget some first."
-        )
+        raise partition_full()
     advance(partition)
     record = ExternalRecord(
         project_id=partition.project_id,
@@ -164,6 +162,11 @@ def _remember(endpoint: Endpoint, partition: ExternalPartition, request: WireReq
     record.save(force_insert=True)
     index_record(record)
     return {"status": "stored", "id": record.wire_id}
+
+
+def partition_full() -> Refusal:
+    message = f"The partition holds {PARTITION_RECORDS_MAX} records; forget some first."
+    return Refusal(400, "partition_full", message)
 
 
 def _replace(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:

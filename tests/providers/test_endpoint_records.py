@@ -1,5 +1,6 @@
 """An endpoint whose records a memory provider keeps: in the scope of a partition, through the guard, and each operation once."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -28,7 +29,10 @@ from providers.guard import ScopedMemory
 from providers.limits import BODY_BYTES_MAX
 from providers.models import MemoryEffect, MemoryRecord, RecordScope, ScopeViolation
 from tests.answers import Answer
+from tests.providers.memory_services import FAKES
+from tests.providers.misbehaving import Endpoint
 from tests.providers.record_desk import LookingUp, Scripted, bind, hits_of, unavailable
+from tests.providers.test_adapters import put_key
 from tests.providers.test_endpoint_wire import Host, at, code, operations, partitions
 from tests.providers.test_text_erasure import redact
 from tests.world import Caller, Tenant
@@ -168,6 +172,16 @@ def test_a_recall_of_nothing_stores_nothing(host: Host) -> None:
     assert (
         partitions(host).count() == RecordScope.objects.filter(project_id=host.actor.project_id).count() == 0
     )
+
+
+def test_a_partition_holds_so_many_records(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_records, "PARTITION_RECORDS_MAX", 1)
+    record_id = host.remember(FACT, operationId="first")
+    assert code(host.tool("remember", fact="Two.", operationId="second")) == (400, "partition_full")
+    assert host.remember(FACT, operationId="first") == record_id
+    assert host.tool("forget", id=record_id).status == 200
+    host.remember("Two.", operationId="second")
+    assert texts(host) == [None, "Two."]
 
 
 # --- once ---
@@ -346,11 +360,43 @@ def test_a_provider_that_is_away_fails_a_read(remote: Host, monkeypatch: pytest.
     assert code(late) == (503, "unavailable")
 
 
+# --- over the wire of a service ---
+
+
+@pytest.mark.parametrize(("name", "status"), [("hindsight", "stored"), ("zep", "accepted")])
+def test_a_service_that_loses_a_reply_keeps_one_record(
+    committed: Tenant, endpoint: Endpoint, settings: Any, name: str, status: str
+) -> None:
+    """By a real adapter and a real socket, in the scope that alone the hub can tell of whom it is."""
+    fake = FAKES[name](endpoint)
+    put_key(committed, endpoint, committed.development.wire_id)
+    options = fake.options | ({"dedup_window_ms": WINDOW_MS} if name == "zep" else {})
+    declared = {"providers": {"team": {"adapter": name, "options": options}}, "default": "team"}
+    settings.MEMORY_PROVIDERS = json.dumps(declared)
+    host = Host(committed, backing="provider")
+    fake.replies_lost = 1
+    first = host.tool("remember", fact=FACT, operationId="same")
+    again = host.tool("remember", fact=FACT, operationId="same")
+    assert (first.status, again.content) == (200, first.content)
+    result = first.body["result"]
+    assert result["status"] == status
+    assert [one.text for one in fake.kept] == [FACT]
+    assert host.id not in fake.everything() and "p1" not in fake.everything()
+    assert host.recall("deploy").body["text"] == FACT
+    assert host.recall("deploy", partition="p2").body["text"] == ""
+    assert code(host.tool("forget", id=result["id"], partition="p2")) == (404, "not_found")
+    external_partitions.delete_partition(host.id, partition_id(host), actor=host.actor)
+    endpoint_erasures.sweep_erasures()
+    assert fake.kept == []
+    assert [one.partition for one in partitions(host)] == ["p2"]
+    assert code(host.tool("remember", fact=FACT, operationId="same")) == (410, "erased")
+
+
 # --- the owner ---
 
 
-def only_partition(host: Host) -> str:
-    return partitions(host).get().wire_id
+def partition_id(host: Host) -> str:
+    return partitions(host).get(partition="p1").wire_id
 
 
 def test_a_frozen_partition_is_read_and_not_written(remote: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,14 +409,14 @@ def test_a_frozen_partition_is_read_and_not_written(remote: Host, monkeypatch: p
     provider.answers = [unavailable(sent=False)]
     unsent = remote.request(tool="remember", arguments={"fact": "Unsent."})
     assert code(remote.post(unsent)) == (503, "unavailable")
-    external_partitions.freeze_partition(remote.id, only_partition(remote), actor=remote.actor)
+    external_partitions.freeze_partition(remote.id, partition_id(remote), actor=remote.actor)
     new = remote.request(tool="remember", arguments={"fact": "New."})
     for request in (new, unsent):
         assert code(remote.post(request)) == (403, "frozen")
     assert remote.tool("remember", fact=FACT, operationId="first").status == 200  # it was done before
     assert code(remote.post(begun)) == (503, "in_progress")  # it may have been
     assert remote.recall("x").status == 200
-    external_partitions.unfreeze_partition(remote.id, only_partition(remote), actor=remote.actor)
+    external_partitions.unfreeze_partition(remote.id, partition_id(remote), actor=remote.actor)
     assert remote.post(new).status == remote.post(unsent).status == 200
 
 
@@ -413,7 +459,7 @@ def test_a_deletion_waits_for_a_provider_that_is_away_with_one_doubt(
     for number in range(3):
         provider.answers = [Ok(RecordRef(f"r{number}", "1"))]
         remote.remember(f"{FACT} {number}")
-    external_partitions.delete_partition(remote.id, only_partition(remote), actor=remote.actor)
+    external_partitions.delete_partition(remote.id, partition_id(remote), actor=remote.actor)
     provider.answers = [unavailable(sent=False)]  # it could not even be asked
     endpoint_erasures.sweep_erasures()
     provider.answers = [unavailable()]
@@ -435,7 +481,7 @@ def test_a_deletion_waits_for_a_save_that_is_on_its_way(
     monkeypatch.setattr("providers.ledger.SENDS_MAX", 1)
     provider = use(Scripted(unavailable(), effect="idempotent", window_ms=WINDOW_MS), monkeypatch)
     remote.tool("remember", fact=FACT)
-    external_partitions.delete_partition(remote.id, only_partition(remote), actor=remote.actor)
+    external_partitions.delete_partition(remote.id, partition_id(remote), actor=remote.actor)
     endpoint_erasures.sweep_erasures()
     assert partitions(remote).count() == 1
     MemoryEffect.objects.filter(project_id=remote.actor.project_id).update(claimed_until=ClockTimestamp())
@@ -445,12 +491,30 @@ def test_a_deletion_waits_for_a_save_that_is_on_its_way(
     assert [method for method, _ in provider.sent] == ["remember", "remember", "forget"]
 
 
+def test_a_doubt_of_a_host_keeps_no_other_record_from_being_forgotten(
+    remote: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = use(Scripted(), monkeypatch)
+    remote.remember(FACT)
+    provider.answers = [unavailable()]
+    assert code(remote.tool("remember", fact="In doubt.")) == (503, "uncertain")
+    external_partitions.delete_partition(remote.id, partition_id(remote), actor=remote.actor)
+    endpoint_erasures.sweep_erasures()
+    assert [method for method, _ in provider.sent] == ["remember", "remember", "forget"]
+    assert partitions(remote).count() == 1
+    [doubt] = MemoryEffect.objects.filter(project_id=remote.actor.project_id, state="unknown")
+    provider.answers = [refuse("It was not kept.")]
+    record_effects.resolve_effect(doubt.wire_id, decision="not_done", actor=remote.actor)
+    endpoint_erasures.sweep_erasures()
+    assert partitions(remote).count() == 0
+
+
 def test_an_endpoint_goes_after_its_partitions(host: Host, call: Caller) -> None:
     host.remember(FACT)
     url = f"/v1/endpoints/{host.id}"
     refused = call("DELETE", url, query={"expected_name": "facts"})
     assert (refused.status, refused.error_code) == (409, "endpoint_holds_partitions")
-    assert call("DELETE", f"{url}/partitions/{only_partition(host)}").status == 200
+    assert call("DELETE", f"{url}/partitions/{partition_id(host)}").status == 200
     endpoint_erasures.sweep_erasures()
     assert call("DELETE", url, query={"expected_name": "facts"}).status == 200
     assert texts(host) == [None]
