@@ -100,11 +100,8 @@ def _key_of(record_id: str) -> str:
 def _list_kept(held: RecordScope, before: datetime | None) -> Iterator[tuple[str, str]]:
     """(provider, record's id), the oldest first: of the hub by its rows, of others by what the ledger says that they took."""
     here = MemoryRecord.objects.filter(scope_id=held.id, forgotten_at=None)
-    for record_id in (
-        (here if before is None else here.filter(created_at__lt=before))
-        .order_by("id")
-        .values_list("record_id", flat=True)
-    ):
+    here = here if before is None else here.filter(created_at__lt=before)
+    for record_id in here.order_by("id").values_list("record_id", flat=True)[: FORGOTTEN_MAX + 1]:
         yield LOCAL, record_id
     saves = MemoryEffect.objects.filter(
         scope_id=held.id, tool="save_memory", state__in=("done", "resolved"), outcome__has_key="id"

@@ -156,7 +156,7 @@ def _ask_provider(asked: Asked, query: str, k: int) -> Result[Recalled]:
     """One in this database within the caller's time; another service outside of any transaction."""
     memory, provider = asked.memory, asked.memory.bound.provider
     if not isinstance(provider, WritesHere):
-        return memory.recall(query, k=k, seconds=asked.request.seconds_left)
+        return memory.recall(query, k=k, seconds=max(asked.request.seconds_left, _LOOK_SECONDS))
     vector = provider.find_query_vector(query)
     with refusing_late(), atomic():
         bound_statements(asked.request)

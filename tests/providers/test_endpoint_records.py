@@ -452,6 +452,34 @@ def test_a_deleted_partition_is_forgotten_to_its_last_record(
     assert host.recall("Anew deploy").body["text"] == "Anew."
 
 
+def test_what_hosts_write_while_a_partition_is_deleted_is_forgotten_or_refused(remote: Host) -> None:
+    remote.remember(FACT)
+    start = threading.Barrier(5)
+
+    def write(number: int) -> Answer:
+        """Until it is refused."""
+        try:
+            start.wait(5)
+            written = (
+                remote.tool("remember", fact="One more.", operationId=f"{number} {count}")
+                for count in range(1_000)
+            )
+            return next(answer for answer in written if answer.status != 200)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number) for number in range(4)]
+        start.wait(5)
+        external_partitions.delete_partition(remote.id, partition_id(remote), actor=remote.actor)
+        assert {code(writer.result()) for writer in writers} == {(403, "frozen")}
+    while set(texts(remote)) != {None}:
+        endpoint_erasures.sweep_erasures()
+    endpoint_erasures.sweep_erasures()
+    assert set(texts(remote)) == {None}
+    assert partitions(remote).count() == 0
+
+
 def test_a_deletion_waits_for_a_provider_that_is_away_with_one_doubt(
     remote: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
