@@ -217,6 +217,8 @@ CELERY_TASK_ROUTES = {
     "memoryhub.send_webhook": {"queue": "providers"},
     "memoryhub.send_digest": {"queue": "providers"},
     "providers.sweep_effects": {"queue": "providers"},
+    "providers.erase_partition": {"queue": "providers"},
+    "providers.forget_aged": {"queue": "providers"},
     "providers.embed_records": {"queue": "providers"},
     "providers.sweep_vectors": {"queue": "providers"},
 }

@@ -1,27 +1,29 @@
 """An endpoint answers a host: the checks in the contract's order, and each write at most once.
 
-Source: contract of document and HTTP memory, sections 13.1 to 13.5. A write, its record of having been done and its answer are
-one transaction; writes of one partition pass its lock, so the same operation sent twenty times at once is done once.
+Source: contract of document and HTTP memory, sections 13.1 to 13.5. A write in a partition here, its record of having been done and its
+answer are one transaction; writes of one partition pass its lock, so the same operation sent twenty times at once is done once. Of an
+endpoint whose records a memory provider keeps `endpoint_records` says how.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import OperationalError, connection
 from django.db.transaction import atomic
 from django.utils import timezone
-from psycopg import errors as postgres
 
-from memoryhub import ids
+from memoryhub import ids, jobs
+from memoryhub.actors import Actor
 from memoryhub.columns import ClockTimestamp
 from memoryhub.digests import are_equal
-from memoryhub.errors import RateLimited
+from memoryhub.errors import RateLimited, Unavailable
 from memoryhub.rows import find_row
 from memoryhub.throttles import count_request
 from memoryhub.tokens import token_sha256
+from providers import endpoint_erasures, endpoint_records
 from providers.endpoint_models import (
     Endpoint,
     EndpointCredential,
@@ -29,14 +31,22 @@ from providers.endpoint_models import (
     ExternalItem,
     ExternalPartition,
 )
-from providers.endpoint_tools import TOOLS, Tool, recall
-from providers.endpoint_wire import Refusal, WireRequest, encode, read_request
+from providers.endpoint_operations import (
+    answer_again,
+    bound_statements,
+    find_operation,
+    find_partition,
+    lock_partition,
+    refusing_late,
+    require_writable,
+)
+from providers.endpoint_tools import TOOLS, OwnTool, Tool, recall
+from providers.endpoint_wire import Answer, Refusal, WireRequest, encode, read_request, refused
 from providers.limits import BODY_BYTES_MAX, REPLAY_HOURS
 from providers.schemas import find_argument_problems
 
 _CREDENTIAL = re.compile(r"mhe_([0-9a-f]{32})_([A-Za-z0-9_-]{43})", re.ASCII)
 _USED_GRAIN = timedelta(seconds=60)
-_MILLISECONDS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +58,21 @@ class Incoming:
     body: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    body: bytes
-    headers: dict[str, str] = field(default_factory=dict)
-
-
 def answer_call(endpoint_id: str, incoming: Incoming) -> Answer:
     """One operation of the memory protocol."""
     try:
-        endpoint = admit(endpoint_id, incoming, scope="memory")
+        credential = admit(endpoint_id, incoming, scope="memory")
         request = read_request(incoming.body)
+        if credential.endpoint.has_provider:
+            return _answer_by_provider(credential, request)
         if request.tool is None:
-            return _answer_recall(endpoint, request)
-        return _answer_tool(endpoint, request, _check_tool(request))
+            return _answer_recall(credential.endpoint, request)
+        return _answer_tool(credential.endpoint, request, _check_tool(request, TOOLS))
     except Refusal as refusal:
         return refused(refusal)
 
 
-def refused(refusal: Refusal) -> Answer:
-    return Answer(refusal.status, encode(refusal.body), refusal.headers)
-
-
-def admit(endpoint_id: str, incoming: Incoming, *, scope: str) -> Endpoint:
+def admit(endpoint_id: str, incoming: Incoming, *, scope: str) -> EndpointCredential:
     """Checks 2 to 4: whose credential it is stands before anything that the body says. Raises: Refusal."""
     if len(incoming.body) > BODY_BYTES_MAX:
         raise Refusal(413, "request_too_large", f"The body has more than {BODY_BYTES_MAX} bytes.")
@@ -86,7 +87,7 @@ def admit(endpoint_id: str, incoming: Incoming, *, scope: str) -> Endpoint:
     _count(credential)
     if incoming.content_type.partition(";")[0].strip().lower() != "application/json":
         raise Refusal(415, "unsupported_media_type", "Send application/json.")
-    return credential.endpoint
+    return credential
 
 
 def _find_credential(endpoint_id: str, authorization: str, scope: str) -> EndpointCredential | None:
@@ -115,12 +116,12 @@ def _count(credential: EndpointCredential) -> None:
         EndpointCredential.objects.filter(id=credential.id).update(last_used_at=now)
 
 
-def _check_tool(request: WireRequest) -> Tool:
+def _check_tool[Run](request: WireRequest, tools: Mapping[str, Tool[Run]]) -> Tool[Run]:
     """Checks 9 to 11. Raises: Refusal."""
-    tool = TOOLS.get(request.tool or "")
+    tool = tools.get(request.tool or "")
     if tool is None:
         raise Refusal(404, "unknown_tool", "This endpoint has no such tool.")
-    if tool.access == "write" and not request.may_write:
+    if tool.is_write and not request.may_write:
         raise Refusal(403, "read_only", "The binding of this session may only read.")
     problems = find_argument_problems(tool.input, request.arguments)
     if problems:
@@ -130,59 +131,58 @@ def _check_tool(request: WireRequest) -> Tool:
     return tool
 
 
+# --- records of a memory provider ---
+
+
+def _answer_by_provider(credential: EndpointCredential, request: WireRequest) -> Answer:
+    """Each write and what became of it stand in the ledger of effects as the credential's. Raises: Refusal."""
+    endpoint = credential.endpoint
+    actor = Actor(
+        "service_account_actor",
+        credential.wire_id,
+        endpoint.project_id,
+        endpoint.environment_id,
+        frozenset(),
+    )
+    try:
+        asked = endpoint_records.ask(endpoint, request, actor=actor)
+        if request.tool is None:
+            return Answer(200, encode(endpoint_records.recall(asked)))
+        tool = _check_tool(request, endpoint_records.TOOLS)
+        if tool.is_write:
+            return endpoint_records.write_once(asked, tool)
+        return Answer(200, encode({"result": tool.run(asked)}))
+    except Unavailable as error:
+        raise Refusal(503, "unavailable", error.message) from error
+
+
+# --- records of its own ---
+
+
 def _answer_recall(endpoint: Endpoint, request: WireRequest) -> Answer:
     with atomic():
-        _bound_statements(request)
-        return Answer(200, encode(recall(endpoint, _find_partition(endpoint, request), request)))
+        bound_statements(request)
+        return Answer(200, encode(recall(endpoint, find_partition(endpoint, request.partition), request)))
 
 
-def _answer_tool(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
-    if tool.access == "write":
-        return _write_once(endpoint, request, tool)
+def _answer_tool(endpoint: Endpoint, request: WireRequest, tool: OwnTool) -> Answer:
+    if tool.is_write:
+        with refusing_late():
+            return _write(endpoint, request, tool)
     with atomic():
-        _bound_statements(request)
-        result = tool.run(endpoint, _find_partition(endpoint, request), request)
+        bound_statements(request)
+        result = tool.run(endpoint, find_partition(endpoint, request.partition), request)
         return Answer(200, encode({"result": result}))
 
 
-def _find_partition(endpoint: Endpoint, request: WireRequest) -> ExternalPartition | None:
-    return find_row(ExternalPartition.objects.filter(endpoint_id=endpoint.id, partition=request.partition))
-
-
-def _bound_statements(request: WireRequest) -> None:
-    """No statement and no lock outlasts the caller."""
-    left = max(1, int(request.seconds_left * _MILLISECONDS))
-    most = min(left, settings.STATEMENT_TIMEOUT_SECONDS * _MILLISECONDS)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('statement_timeout', %s, true), set_config('lock_timeout', %s, true)",
-            [str(most), str(most)],
-        )
-
-
-def _write_once(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
-    """Raises: Refusal when another run of the operation outlasts the caller."""
-    try:
-        return _write(endpoint, request, tool)
-    except OperationalError as error:
-        if isinstance(error.__cause__, postgres.LockNotAvailable | postgres.QueryCanceled):
-            raise Refusal(
-                503, "in_progress", "The operation is under way.", headers={"Retry-After": "1"}
-            ) from error
-        raise
-
-
 @atomic
-def _write(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
-    _bound_statements(request)
+def _write(endpoint: Endpoint, request: WireRequest, tool: OwnTool) -> Answer:
+    bound_statements(request)
     partition = lock_partition(endpoint, request.partition)
-    done = find_row(
-        EndpointOperation.objects.filter(partition_id=partition.id, operation_id=request.operation_id)
-    )
-    if done is not None:
-        return _replay(done, request)
-    if partition.frozen_at is not None:  # not kept: after an unfreezing the operation may be done
-        raise Refusal(403, "frozen", "The owner of this endpoint has frozen the partition.")
+    known = find_operation(partition, request)
+    if known is not None:
+        return answer_again(known)
+    require_writable(partition)
     answer, record_id = _run(endpoint, partition, request, tool)
     EndpointOperation.objects.create(
         project_id=endpoint.project_id,
@@ -196,24 +196,8 @@ def _write(endpoint: Endpoint, request: WireRequest, tool: Tool) -> Answer:
     return answer
 
 
-def lock_partition(endpoint: Endpoint, partition: str) -> ExternalPartition:
-    """A step: the partition, made at its first write, held alone."""
-    made, _ = ExternalPartition.objects.get_or_create(
-        endpoint=endpoint, partition=partition, defaults={"project_id": endpoint.project_id}
-    )
-    return ExternalPartition.objects.select_for_update(no_key=True).get(id=made.id)
-
-
-def _replay(done: EndpointOperation, request: WireRequest) -> Answer:
-    if done.erased_at is not None:
-        raise Refusal(410, "erased", "What this operation wrote was erased.")
-    if done.fingerprint != request.fingerprint():
-        raise Refusal(422, "operation_mismatch", "This operation id did something else.")
-    return Answer(done.status, bytes(done.body))
-
-
 def _run(
-    endpoint: Endpoint, partition: ExternalPartition, request: WireRequest, tool: Tool
+    endpoint: Endpoint, partition: ExternalPartition, request: WireRequest, tool: OwnTool
 ) -> tuple[Answer, UUID | None]:
     """With the record that it wrote. What the tool refuses for a reason of its own is kept and replayed like a result."""
     try:
@@ -228,8 +212,7 @@ def _run(
 def ingest(endpoint: Endpoint, partition: str, items: list[tuple[str, str]]) -> int:
     """Keep items of a conversation for later extraction; how many. Raises: Refusal for a frozen partition."""
     held = lock_partition(endpoint, partition)
-    if held.frozen_at is not None:
-        raise Refusal(403, "frozen", "The owner of this endpoint has frozen the partition.")
+    require_writable(held)
     ExternalItem.objects.bulk_create(
         ExternalItem(project_id=endpoint.project_id, partition=held, role=role, text=text)
         for role, text in items
@@ -246,3 +229,5 @@ def clear_expired() -> None:
         for partition in ExternalPartition.objects.filter(endpoint=endpoint):
             partition.records.filter(changed_at__lt=since).delete()
             partition.items.filter(created_at__lt=since).delete()
+            if endpoint.has_provider:
+                jobs.enqueue(endpoint_erasures.FORGET_AGED, partition.id.hex)

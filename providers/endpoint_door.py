@@ -13,8 +13,8 @@ from memoryhub import metrics, strict_json
 from memoryhub.api import read_body
 from memoryhub.errors import InvalidRequest, RequestTooLarge
 from providers import endpoint_calls
-from providers.endpoint_calls import Answer, Incoming
-from providers.endpoint_wire import PARTITION, Refusal, encode
+from providers.endpoint_calls import Incoming
+from providers.endpoint_wire import PARTITION, Answer, Refusal, encode, refused
 from providers.limits import BODY_BYTES_MAX, INGESTED_ITEMS_MAX
 
 log = structlog.get_logger("memoryhub.endpoints")
@@ -31,19 +31,15 @@ class _ProtocolView(View):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         metrics.name_operation(request, self.name)
         if request.method != "POST":
-            return _send(
-                endpoint_calls.refused(
-                    Refusal(405, "method_not_allowed", "Use POST.", headers={"Allow": "POST"})
-                )
-            )
+            return _send(refused(Refusal(405, "method_not_allowed", "Use POST.", headers={"Allow": "POST"})))
         try:
             return _send(self.answer(_read(request), **kwargs))
         except Refusal as refusal:
-            return _send(endpoint_calls.refused(refusal))
+            return _send(refused(refusal))
         except (DatabaseError, InterfaceError) as error:  # rolled back, so that a retry is clean
             log.warning("unavailable", cause=type(error.__cause__).__name__)
             away = Refusal(503, "unavailable", "The memory did not answer.", headers={"Retry-After": "1"})
-            return _send(endpoint_calls.refused(away))
+            return _send(refused(away))
 
     def answer(self, incoming: Incoming, **kwargs: Any) -> Answer:
         raise NotImplementedError
@@ -79,10 +75,11 @@ class Ingest(_ProtocolView):
     name = "oc_memory.ingest"
 
     def answer(self, incoming: Incoming, **kwargs: Any) -> Answer:
-        endpoint = endpoint_calls.admit(kwargs["endpoint_id"], incoming, scope="ingest")
+        credential = endpoint_calls.admit(kwargs["endpoint_id"], incoming, scope="ingest")
         if not PARTITION.fullmatch(kwargs["partition"]):
             raise Refusal(400, "invalid_request", "The partition is not as the protocol has it.")
-        kept = endpoint_calls.ingest(endpoint, kwargs["partition"], _read_items(incoming.body))
+        items = _read_items(incoming.body)
+        kept = endpoint_calls.ingest(credential.endpoint, kwargs["partition"], items)
         return Answer(202, encode({"status": "accepted", "items": kept}))
 
 

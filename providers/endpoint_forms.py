@@ -5,9 +5,11 @@ from typing import Any
 from django import forms
 
 from memoryhub import ids
-from memoryhub.fields import Integer, StrictSerializer, Text
+from memoryhub.fields import Choice, Integer, StrictSerializer, Text
 from memoryhub.forms import IssuingForm, ShapedForm
+from providers.endpoint_models import OWN, PROVIDER
 from providers.endpoint_serializers import (
+    BACKINGS,
     NAME_LENGTH_MAX,
     RETENTION_DAYS_MAX,
     CreateCredentialBody,
@@ -41,6 +43,35 @@ class EndpointForm(ShapedForm):
         help_text="After their last change. Left empty, they are kept until somebody deletes them.",
         required=False,
     )
+
+
+class CreateEndpointBody(EndpointBody):
+    backing = Choice(choices=BACKINGS)
+
+
+class CreateEndpointForm(EndpointForm):
+    """`provider`: the name of the environment's memory provider."""
+
+    shape = CreateEndpointBody
+    backing = forms.ChoiceField(
+        label="Who keeps its records",
+        help_text="Chosen once. A memory provider can search, remember and forget; it cannot replace a record.",
+        initial=OWN,
+        required=False,
+        widget=forms.RadioSelect,
+    )
+
+    def __init__(self, *args: Any, provider: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        field = self.fields["backing"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [
+            (OWN, "The endpoint: in partitions of its own"),
+            (PROVIDER, f"The memory provider of this environment, {provider}: as records"),
+        ]
+
+    def shape_values(self) -> dict[str, Any]:
+        return self.cleaned_data | {"backing": self.cleaned_data.get("backing") or OWN}
 
 
 class CredentialForm(IssuingForm):

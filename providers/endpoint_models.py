@@ -8,14 +8,21 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.models import Environment, Project
 from providers.limits import RECALL_BYTES_DEFAULT
 
+OWN, PROVIDER = "own", "provider"
+UNDER_WAY = 0  # in place of a status
+
 
 class Endpoint(models.Model):
-    """A memory service at `/oc-memory/{id}`. `bytes_max`: of one recall. `retention_days` null: records are kept."""
+    """A memory service at `/oc-memory/{id}`. `bytes_max`: of one recall. `retention_days` null: records are kept.
+
+    `backing`: `own` when its records stand in partitions here, `provider` when the memory provider of its environment keeps them.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="endpoints")
     environment = models.ForeignKey(Environment, models.DO_NOTHING, db_constraint=False, related_name="+")
     name = models.CharField(max_length=64)
+    backing = models.CharField(max_length=16, default=OWN)
     bytes_max = models.PositiveIntegerField(default=RECALL_BYTES_DEFAULT)
     retention_days = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
@@ -31,6 +38,10 @@ class Endpoint(models.Model):
     @property
     def wire_id(self) -> str:
         return ids.to_wire(ids.ENDPOINT, self.id)
+
+    @property
+    def has_provider(self) -> bool:
+        return self.backing == PROVIDER
 
 
 class EndpointCredential(models.Model):
@@ -58,7 +69,10 @@ class EndpointCredential(models.Model):
 
 
 class ExternalPartition(models.Model):
-    """What one namespace of a host is here, from its first write on. `revision` rises with each write in it."""
+    """What one namespace of a host is here, from its first write on. `revision` rises with each write in it.
+
+    `erasing_at`: since when all that a memory provider keeps of it is being forgotten; once it is, the row goes.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)
     project = models.ForeignKey(Project, models.DO_NOTHING, db_constraint=False, related_name="+")
@@ -66,6 +80,7 @@ class ExternalPartition(models.Model):
     partition = models.CharField(max_length=200)
     revision = models.PositiveBigIntegerField(default=0)
     frozen_at = models.DateTimeField(null=True)
+    erasing_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=ClockTimestamp())
     changed_at = models.DateTimeField(db_default=ClockTimestamp())
 
@@ -73,6 +88,13 @@ class ExternalPartition(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "id"], name="externalpartition_project_id"),
             models.UniqueConstraint(fields=["endpoint", "partition"], name="externalpartition_name"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["erasing_at"],
+                name="externalpartition_erasing",
+                condition=models.Q(erasing_at__isnull=False),
+            )
         ]
 
     @property
@@ -108,7 +130,7 @@ class EndpointOperation(models.Model):
     """A write that was answered: the same operation again gets the same bytes, another one under its id is refused.
 
     `fingerprint`: sealed with a key of the hub, so that no text can be guessed from it. `record_id`: what it wrote; when
-    that is erased, so is the answer.
+    that is erased, so is the answer. `status` UNDER_WAY: a memory provider was asked, and the ledger of effects knows how far it came.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new_id, editable=False)

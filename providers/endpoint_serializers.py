@@ -9,19 +9,23 @@ from memoryhub.actors import actor_wire
 from memoryhub.clock import optional_to_wire, to_wire
 from memoryhub.fields import Choice, Integer, StrictSerializer, Text
 from memoryhub.shapes import PageQuery
-from providers.endpoint_models import Endpoint, EndpointCredential, ExternalItem
-from providers.endpoints import declaration_of
+from providers.endpoint_declarations import declaration_of, find_provider_name
+from providers.endpoint_models import OWN, PROVIDER, Endpoint, EndpointCredential, ExternalItem
 from providers.external_partitions import PartitionDetails
 from providers.limits import FACT_LENGTH_MAX, RESOURCE_BYTES_MAX
 from providers.serializers import environment_name
 
 NAME_LENGTH_MAX = 64
 RETENTION_DAYS_MAX = 3_650
+BACKINGS = [OWN, PROVIDER]
 
 
 class CreateEndpointBody(StrictSerializer):
+    """`backing`: `own` when left out."""
+
     environment = environment_name(required=False)
     name = Text(length_min=1, length_max=NAME_LENGTH_MAX, plain=True)
+    backing = Choice(choices=BACKINGS, required=False)
     bytes_max = Integer(required=False, min_value=1, max_value=RESOURCE_BYTES_MAX)
     retention_days = Integer(required=False, allow_null=True, min_value=1, max_value=RETENTION_DAYS_MAX)
 
@@ -41,12 +45,17 @@ class ExpectedNameQuery(StrictSerializer):
 
 
 class EndpointShape(serializers.Serializer[Any]):
-    """`declaration`: ready for the calling side, which puts a credential into the secret that it names."""
+    """`declaration`: ready for the calling side, which puts a credential into the secret that it names.
+
+    `provider`: the memory provider that keeps the records now; null where they are the endpoint's own.
+    """
 
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["endpoint"])
     environment_id = serializers.CharField()
     name = serializers.CharField()
+    backing = serializers.ChoiceField(choices=BACKINGS)
+    provider = serializers.CharField(allow_null=True)
     bytes_max = serializers.IntegerField()
     retention_days = serializers.IntegerField(allow_null=True)
     declaration = serializers.DictField()
@@ -60,6 +69,8 @@ def endpoint_wire(endpoint: Endpoint) -> dict[str, Any]:
         "type": "endpoint",
         "environment_id": ids.to_wire(ids.ENVIRONMENT, endpoint.environment_id),
         "name": endpoint.name,
+        "backing": endpoint.backing,
+        "provider": find_provider_name(endpoint),
         "bytes_max": endpoint.bytes_max,
         "retention_days": endpoint.retention_days,
         "declaration": declaration_of(endpoint),
@@ -102,13 +113,20 @@ def credential_wire(credential: EndpointCredential) -> dict[str, Any]:
 
 
 class PartitionShape(serializers.Serializer[Any]):
+    """`scope_id`: of the records that a memory provider keeps, once there are some; `characters` are not counted then.
+
+    `erasing_at`: since when it is being deleted.
+    """
+
     id = serializers.CharField()
     type = serializers.ChoiceField(choices=["external_partition"])
     partition = serializers.CharField()
     revision = serializers.IntegerField()
     records = serializers.IntegerField()
-    characters = serializers.IntegerField()
+    characters = serializers.IntegerField(allow_null=True)
+    scope_id = serializers.CharField(allow_null=True)
     frozen_at = serializers.DateTimeField(allow_null=True)
+    erasing_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
 
@@ -122,7 +140,9 @@ def partition_wire(details: PartitionDetails) -> dict[str, Any]:
         "revision": partition.revision,
         "records": details.records,
         "characters": details.characters,
+        "scope_id": None if details.scope is None else details.scope.scope.wire_id,
         "frozen_at": optional_to_wire(partition.frozen_at),
+        "erasing_at": optional_to_wire(partition.erasing_at),
         "created_at": to_wire(partition.created_at),
         "changed_at": to_wire(partition.changed_at),
     }

@@ -36,24 +36,31 @@ UPDATE providers_externalrecord SET terms = made.terms,
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """`run`: on a partition, which a read may find missing."""
+class Tool[Run]:
+    """`run`: what does it, of the tools here on a partition, which a read may find missing."""
 
     name: str
     description: str
     access: str
     input: dict[str, Any]
-    run: Callable[[Endpoint, Any, WireRequest], dict[str, Any]]
+    run: Run
 
-    def to_declaration(self) -> dict[str, Any]:
-        """As the calling side declares it. Every write is de-duplicated in the transaction that does it."""
+    @property
+    def is_write(self) -> bool:
+        return self.access == "write"
+
+    def to_declaration(self, *, repeats: bool) -> dict[str, Any]:
+        """As the calling side declares it. `repeats`: a write that is sent again is done once for certain."""
         return {
             "name": self.name,
             "description": self.description,
             "access": self.access,
-            "idempotent": self.access == "write",
+            "idempotent": self.is_write and repeats,
             "input": self.input,
         }
+
+
+type OwnTool = Tool[Callable[[Endpoint, Any, WireRequest], dict[str, Any]]]
 
 
 def recall(endpoint: Endpoint, partition: ExternalPartition | None, request: WireRequest) -> dict[str, Any]:
@@ -67,7 +74,7 @@ def recall(endpoint: Endpoint, partition: ExternalPartition | None, request: Wir
             chosen.append(record)
             room -= size
     cursor = write_cursor(endpoint.wire_id, request.partition, revision)
-    return _fit(chosen, lambda records: _recalled(records, cursor))
+    return fit(chosen, lambda records: _recalled(records, cursor))
 
 
 def _recalled(records: list[ExternalRecord], cursor: str) -> dict[str, Any]:
@@ -85,7 +92,7 @@ def _recalled(records: list[ExternalRecord], cursor: str) -> dict[str, Any]:
     }
 
 
-def _fit[Row](rows: list[Row], answer: Callable[[list[Row]], dict[str, Any]]) -> dict[str, Any]:
+def fit[Row](rows: list[Row], answer: Callable[[list[Row]], dict[str, Any]]) -> dict[str, Any]:
     """What a host may read, which is no more than BODY_BYTES_MAX: without the last rows when it must be."""
     while len(encode({"result": answer(rows)})) > BODY_BYTES_MAX:
         rows = rows[:-1]
@@ -125,7 +132,7 @@ def _search(endpoint: Endpoint, partition: ExternalPartition | None, request: Wi
     if partition is None:
         return {"hits": []}
     limit = request.arguments.get("limit", SEARCH_HITS_DEFAULT)
-    return _fit(_rank(partition, request.arguments["query"], limit), _hits)
+    return fit(_rank(partition, request.arguments["query"], limit), _hits)
 
 
 def _hits(ranked: list[tuple[ExternalRecord, float]]) -> dict[str, Any]:
@@ -144,9 +151,7 @@ def _hits(ranked: list[tuple[ExternalRecord, float]]) -> dict[str, Any]:
 
 def _remember(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
     if ExternalRecord.objects.filter(partition_id=partition.id).count() >= PARTITION_RECORDS_MAX:
-        raise Refusal(
-            400, "partition_full", f"The partition holds {PARTITION_RECORDS_MAX} records; forget some first."
-        )
+        raise partition_full()
     advance(partition)
     record = ExternalRecord(
         project_id=partition.project_id,
@@ -157,6 +162,11 @@ def _remember(endpoint: Endpoint, partition: ExternalPartition, request: WireReq
     record.save(force_insert=True)
     index_record(record)
     return {"status": "stored", "id": record.wire_id}
+
+
+def partition_full() -> Refusal:
+    message = f"The partition holds {PARTITION_RECORDS_MAX} records; forget some first."
+    return Refusal(400, "partition_full", message)
 
 
 def _replace(endpoint: Endpoint, partition: ExternalPartition, request: WireRequest) -> dict[str, Any]:
@@ -220,7 +230,7 @@ def index_record(record: ExternalRecord) -> None:
         cursor.execute(_INDEX, [ranking.words(record.text), record.id])
 
 
-def _input(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+def input_of(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -229,18 +239,18 @@ def _input(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": FACT_LENGTH_MAX}
+TEXT = {"type": "string", "minLength": 1, "maxLength": FACT_LENGTH_MAX}
 _ID = {"type": "string", "minLength": 1, "maxLength": 64}
-TOOLS: dict[str, Tool] = {
+TOOLS: dict[str, OwnTool] = {
     tool.name: tool
     for tool in (
         Tool(
             "search",
             "Search what is known, best first.",
             "read",
-            _input(
+            input_of(
                 ["query"],
-                query=_TEXT,
+                query=TEXT,
                 limit={"type": "integer", "minimum": 1, "maximum": SEARCH_HITS_MAX},
             ),
             _search,
@@ -249,21 +259,21 @@ TOOLS: dict[str, Tool] = {
             "remember",
             "Keep a fact. It is stored when this answers: the next recall can show it.",
             "write",
-            _input(["fact"], fact=_TEXT),
+            input_of(["fact"], fact=TEXT),
             _remember,
         ),
         Tool(
             "replace",
             "Replace the text of a record that was recalled, by its id. Stored when this answers; a conflict when it changed since.",
             "write",
-            _input(["id", "fact"], id=_ID, fact=_TEXT),
+            input_of(["id", "fact"], id=_ID, fact=TEXT),
             _replace,
         ),
         Tool(
             "forget",
             "Forget a record that was recalled, by its id. Gone when this answers; a conflict when it changed since.",
             "write",
-            _input(["id"], id=_ID),
+            input_of(["id"], id=_ID),
             _forget,
         ),
     )

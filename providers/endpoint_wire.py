@@ -7,7 +7,7 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +34,17 @@ class Refusal(Exception):
         self.headers = headers or {}
         error: dict[str, Any] = {"code": code, "message": message}
         self.body = {"error": error | ({"details": details} if details else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def refused(refusal: Refusal) -> Answer:
+    return Answer(refusal.status, encode(refusal.body), refusal.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +157,10 @@ def _read_tool(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def invalid_cursor() -> Refusal:
+    return Refusal(400, "invalid_cursor", "This cursor was not given out for this partition.")
+
+
 def write_cursor(endpoint_id: str, partition: str, revision: int) -> str:
     """`c1.` and the revision with a seal over the endpoint, the partition and it."""
     sealed = _seal(endpoint_id, partition, revision)
@@ -154,7 +169,7 @@ def write_cursor(endpoint_id: str, partition: str, revision: int) -> str:
 
 def read_cursor(endpoint_id: str, partition: str, cursor: str) -> int:
     """The revision. Raises: Refusal for one that was not given out here."""
-    refusal = Refusal(400, "invalid_cursor", "This cursor was not given out for this partition.")
+    refusal = invalid_cursor()
     try:
         raw = base64.b64decode(cursor.removeprefix(_CURSOR_PREFIX).encode(), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error) as error:

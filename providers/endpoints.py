@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Q
 from django.db.models.query import QuerySet
@@ -20,8 +19,7 @@ from memoryhub.errors import Conflict, InvalidRequest, NotFound
 from memoryhub.pagination import ListRequest, Page, cut_page
 from memoryhub.rows import find_row
 from memoryhub.tokens import new_token, token_sha256
-from providers.endpoint_models import Endpoint, EndpointCredential
-from providers.endpoint_tools import TOOLS
+from providers.endpoint_models import OWN, Endpoint, EndpointCredential, ExternalPartition
 from providers.limits import ENDPOINT_CREDENTIALS_MAX
 
 
@@ -96,21 +94,24 @@ def create_endpoint(
     name: str,
     bytes_max: int,
     retention_days: int | None,
+    backing: str = OWN,
     actor: Actor,
 ) -> Endpoint:
-    """Raises: NotFound; Conflict (`endpoint_name_taken`)."""
+    """`backing`: who keeps its records, for as long as it is there. Raises: NotFound; Conflict (`endpoint_name_taken`)."""
     environment_id = tenancy.choose_environment(environment, actor=actor)
     endpoint = Endpoint(
         project_id=actor.project_id,
         environment_id=environment_id,
         name=name,
+        backing=backing,
         bytes_max=bytes_max,
         retention_days=retention_days,
         created_by_type=actor.type,
         created_by_id=actor.actor_id,
     )
     _save_named(endpoint, force_insert=True)
-    _record(AuditAction.ENDPOINT_CREATED, endpoint, endpoint.wire_id, actor)
+    details = {"backing": backing}
+    _record(AuditAction.ENDPOINT_CREATED, endpoint, endpoint.wire_id, actor, details=details)
     endpoint.refresh_from_db(fields=["created_at"])
     return endpoint
 
@@ -144,10 +145,19 @@ def update_endpoint(endpoint_id: str, *, changes: dict[str, Any], actor: Actor) 
 
 @atomic(durable=True)
 def delete_endpoint(endpoint_id: str, *, expected_name: str, actor: Actor) -> str:
-    """With its partitions, records and credentials. Raises: NotFound; InvalidRequest for another name."""
+    """With its partitions, records and credentials.
+
+    Raises: NotFound; InvalidRequest for another name; Conflict (`endpoint_holds_partitions`) while a memory provider may keep something.
+    """
     endpoint = lock_endpoint(endpoint_id, actor)
     if expected_name != endpoint.name:
         raise InvalidRequest("expected_name: It is not the name of this endpoint.")
+    Endpoint.objects.select_for_update().only("id").get(id=endpoint.id)  # once who makes a partition is done
+    if endpoint.has_provider and ExternalPartition.objects.filter(endpoint=endpoint).exists():
+        raise Conflict(
+            "A memory provider keeps what hosts wrote in this endpoint: delete its partitions first, and wait until they are gone.",
+            error_code="endpoint_holds_partitions",
+        )
     wire_id = endpoint.wire_id
     Endpoint.objects.filter(id=endpoint.id).delete()  # the database removes what belongs to it
     _record(AuditAction.ENDPOINT_DELETED, endpoint, wire_id, actor)
@@ -252,27 +262,3 @@ def _record(
         details=details,
         actor=actor,
     )
-
-
-def declaration_of(endpoint: Endpoint) -> dict[str, Any]:
-    """What the calling side declares: its connection and resource, with a secret's name in the place of the credential."""
-    return {
-        "connection": {
-            "id": "memoryhub",
-            "origin": settings.BASE_URL,
-            "methods": ["POST"],
-            "pathPrefix": "/oc-memory",
-            "headers": {"Authorization": {"secret": "MEMORYHUB_TOKEN", "prefix": "Bearer "}},
-        },
-        "resource": {
-            "id": "knowledge",
-            "description": "What is known. Each recall sends the text of the current input to this service.",
-            "provider": {
-                "kind": "http",
-                "connection": "memoryhub",
-                "path": f"/oc-memory/{endpoint.wire_id}",
-                "maxBytes": endpoint.bytes_max,
-                "tools": [tool.to_declaration() for tool in TOOLS.values()],
-            },
-        },
-    }

@@ -6,6 +6,7 @@ from memoryhub.actors import Actor
 from memoryhub.api import HubView, operation
 from memoryhub.shapes import DeletedShape, PageQuery, deleted_wire
 from providers import endpoints
+from providers.endpoint_models import OWN
 from providers.endpoint_serializers import (
     CreateCredentialBody,
     CreateEndpointBody,
@@ -35,6 +36,7 @@ class Endpoints(HubView):
             name=body["name"],
             bytes_max=body.get("bytes_max", RECALL_BYTES_DEFAULT),
             retention_days=body.get("retention_days"),
+            backing=body.get("backing", OWN),
             actor=actor,
         )
         return endpoint_wire(endpoint)

@@ -16,10 +16,19 @@ from memoryhub.forms import add_refusal
 from memoryhub.pages import PageRequest, form_status, go_to, list_request, page
 from memoryhub.pagination import Page
 from providers import endpoints as verbs
-from providers.endpoint_forms import CredentialForm, EndpointForm, RotateCredentialForm, TypedNameForm
+from providers.endpoint_declarations import declaration_of
+from providers.endpoint_forms import (
+    CreateEndpointForm,
+    CredentialForm,
+    EndpointForm,
+    RotateCredentialForm,
+    TypedNameForm,
+)
 from providers.endpoint_models import Endpoint, EndpointCredential
 from providers.endpoint_pages import endpoint_facts
 from providers.endpoints import IssuedCredential
+from providers.provider_choice import provider_of
+from providers.provider_facts import describe_provider
 
 CREATE_EXAMPLE = """curl {url}/v1/endpoints \\
   -H "Authorization: Bearer $MEMORYHUB_KEY" -H "Content-Type: application/json" \\
@@ -44,7 +53,8 @@ def endpoints(request: PageRequest, *, actor: Actor) -> HttpResponse:
 @page("endpoints.create")
 def create_endpoint(request: PageRequest, *, actor: Actor) -> HttpResponse:
     """Leads to its first credential, without which no host can call it."""
-    form = EndpointForm(request.POST or None)
+    environment_id = request.place.environment.id
+    form = CreateEndpointForm(request.POST or None, provider=provider_of(environment_id).name)
     if request.method == "POST" and form.is_valid():
         try:
             made = verbs.create_endpoint(environment=None, **form.cleaned_data, actor=actor)
@@ -64,13 +74,14 @@ def endpoint(request: PageRequest, endpoint_id: str, *, actor: Actor) -> HttpRes
     facts = endpoint_facts(request.place, shown) | {
         "use": verbs.describe_use([shown])[0],
         "names": name_actors([shown.created_by_id], actor=actor),
+        "provider": describe_provider(shown.environment_id) if shown.has_provider else None,
     }
     return render(request, "providers/endpoint.html", facts | _declaring_facts(shown))
 
 
 def _declaring_facts(endpoint: Endpoint) -> dict[str, Any]:
     """What the calling side is given. `secret_name`: of the secret that holds the credential there."""
-    declaration = verbs.declaration_of(endpoint)
+    declaration = declaration_of(endpoint)
     return {
         "declaration": declaration,
         "origin": settings.BASE_URL,
@@ -104,9 +115,15 @@ def delete_endpoint(request: PageRequest, endpoint_id: str, *, actor: Actor) -> 
     shown = verbs.get_endpoint(endpoint_id, actor=actor)
     form = TypedNameForm(request.POST or None, name=shown.name)
     if request.method == "POST" and form.is_valid():
-        verbs.delete_endpoint(endpoint_id, expected_name=form.cleaned_data["typed_name"], actor=actor)
-        messages.success(request, f"The endpoint {shown.name} is deleted, with all that hosts kept in it.")
-        return go_to(request, "endpoints")
+        try:
+            verbs.delete_endpoint(endpoint_id, expected_name=form.cleaned_data["typed_name"], actor=actor)
+        except Conflict as error:
+            add_refusal(form, error)
+        else:
+            messages.success(
+                request, f"The endpoint {shown.name} is deleted, with all that hosts kept in it."
+            )
+            return go_to(request, "endpoints")
     facts = {"endpoint": shown, "form": form, "use": verbs.describe_use([shown])[0]}
     return render(request, "providers/delete_endpoint.html", facts, status=form_status(request))
 

@@ -1,6 +1,7 @@
 """What the owner of an endpoint can do with the partitions of its hosts, who cannot do it for their users.
 
-Source: contract, section 13.7. Order of locks: endpoint, partition.
+Source: contract, section 13.7. Order of locks: endpoint, partition. What a memory provider keeps of a partition is a scope of the records
+room, where it is looked at, corrected and forgotten record by record: here it is counted, frozen and deleted.
 """
 
 import json
@@ -14,7 +15,7 @@ from django.db.models.functions import Length
 from django.db.models.query import QuerySet
 from django.db.transaction import atomic
 
-from memoryhub import audit, ids
+from memoryhub import audit, ids, jobs
 from memoryhub.actors import Actor
 from memoryhub.audit import AuditAction
 from memoryhub.clock import to_wire
@@ -22,31 +23,37 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.pagination import ListRequest, Page, cut_newest, cut_page
 from memoryhub.rows import find_row
+from providers.endpoint_erasures import ERASE
 from providers.endpoint_models import Endpoint, ExternalItem, ExternalPartition, ExternalRecord
+from providers.endpoint_scopes import find_scopes
 from providers.endpoint_tools import remove_records, write_text
 from providers.endpoints import get_endpoint
+from providers.held_scopes import HeldScope, describe_scopes
 
 EXPORT_ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDetails:
-    """`characters`: of all its records together."""
+    """`characters`: of all its records together, None where a memory provider keeps them; `scope`: where, once it does."""
 
     partition: ExternalPartition
     records: int
-    characters: int
+    characters: int | None
+    scope: HeldScope | None = None
 
 
 def describe_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> PartitionDetails:
     """Raises: NotFound."""
-    return _describe([get_partition(endpoint_id, partition_id, actor=actor)])[0]
+    partition = get_partition(endpoint_id, partition_id, actor=actor)
+    return _describe(partition.endpoint, [partition])[0]
 
 
 def get_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> ExternalPartition:
     """Raises: NotFound."""
     endpoint = get_endpoint(endpoint_id, actor=actor)
-    return _get(ExternalPartition.objects.filter(endpoint_id=endpoint.id), partition_id)
+    held = ExternalPartition.objects.select_related("endpoint").filter(endpoint_id=endpoint.id)
+    return _get(held, partition_id)
 
 
 def _lock(endpoint_id: str, partition_id: str, actor: Actor) -> tuple[Endpoint, ExternalPartition]:
@@ -73,14 +80,27 @@ def list_partitions(endpoint_id: str, page: ListRequest, *, actor: Actor) -> Pag
         partitions = partitions.filter(id__lt=UUID(hex=position[0]))
     rows = list(partitions.order_by("-id")[: page.limit + 1])
     cut = cut_page(rows, page, lambda partition: [partition.id.hex])
-    return Page(_describe(cut.rows), cut.next_page)
+    return Page(_describe(endpoint, cut.rows), cut.next_page)
 
 
-def _describe(partitions: list[ExternalPartition]) -> list[PartitionDetails]:
+def _describe(endpoint: Endpoint, partitions: list[ExternalPartition]) -> list[PartitionDetails]:
+    """Two queries, however many there are."""
+    if endpoint.has_provider:
+        return _describe_scopes(endpoint, partitions)
     held = ExternalRecord.objects.filter(partition_id__in=[one.id for one in partitions])
     sums = held.values_list("partition_id").annotate(records=Count("id"), characters=Sum(Length("text")))
     counts = {partition_id: (records, characters) for partition_id, records, characters in sums}
     return [PartitionDetails(one, *counts.get(one.id, (0, 0))) for one in partitions]
+
+
+def _describe_scopes(endpoint: Endpoint, partitions: list[ExternalPartition]) -> list[PartitionDetails]:
+    rows = find_scopes(endpoint, partitions)
+    held = {one.scope.id: one for one in describe_scopes(list(rows.values()))}
+    scopes = {name: held[row.id] for name, row in rows.items()}
+    return [
+        PartitionDetails(one, scope.records if scope else 0, None, scope)
+        for one, scope in ((one, scopes.get(one.partition)) for one in partitions)
+    ]
 
 
 @atomic(durable=True)
@@ -90,17 +110,19 @@ def freeze_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> Pa
     if partition.frozen_at is None:
         partition.frozen_at = ClockTimestamp()
         _save_frozen(endpoint, partition, AuditAction.EXTERNAL_PARTITION_FROZEN, actor)
-    return _describe([partition])[0]
+    return _describe(endpoint, [partition])[0]
 
 
 @atomic(durable=True)
 def unfreeze_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> PartitionDetails:
-    """Again: unchanged. Raises: NotFound."""
+    """Again: unchanged. Raises: NotFound; Conflict (`partition_erasing`)."""
     endpoint, partition = _lock(endpoint_id, partition_id, actor)
+    if partition.erasing_at is not None:
+        raise Conflict("The partition is being deleted.", error_code="partition_erasing")
     if partition.frozen_at is not None:
         partition.frozen_at = None
         _save_frozen(endpoint, partition, AuditAction.EXTERNAL_PARTITION_UNFROZEN, actor)
-    return _describe([partition])[0]
+    return _describe(endpoint, [partition])[0]
 
 
 def _save_frozen(endpoint: Endpoint, partition: ExternalPartition, action: AuditAction, actor: Actor) -> None:
@@ -111,18 +133,44 @@ def _save_frozen(endpoint: Endpoint, partition: ExternalPartition, action: Audit
 
 @atomic(durable=True)
 def delete_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> str:
-    """With its records and what was ingested; a host that writes again begins it anew. Raises: NotFound."""
+    """With its records and what was ingested; a host that writes again begins it anew.
+
+    Where a memory provider keeps the records no host reads or writes any more once this has answered; they are forgotten one by one,
+    and the partition goes with the last. Again meanwhile: unchanged. Raises: NotFound.
+    """
     endpoint, partition = _lock(endpoint_id, partition_id, actor)
-    ExternalPartition.objects.filter(id=partition.id).delete()  # the database removes what belongs to it
+    if partition.erasing_at is not None:
+        return partition.wire_id
+    if endpoint.has_provider:
+        _begin_erasing(partition)
+    else:
+        ExternalPartition.objects.filter(id=partition.id).delete()  # the database removes what belongs to it
     _record(AuditAction.EXTERNAL_PARTITION_DELETED, endpoint, partition.wire_id, actor)
     return partition.wire_id
+
+
+def _begin_erasing(partition: ExternalPartition) -> None:
+    partition.erasing_at = ClockTimestamp()
+    partition.save(update_fields=["erasing_at"])
+    partition.items.all().delete()
+    jobs.enqueue(ERASE, partition.id.hex)
+
+
+def _require_own(endpoint: Endpoint) -> None:
+    """Raises: Conflict (`records_at_provider`)."""
+    if endpoint.has_provider:
+        raise Conflict(
+            "A memory provider keeps the records of this endpoint: look for them in the scope of the partition.",
+            error_code="records_at_provider",
+        )
 
 
 def list_records(
     endpoint_id: str, partition_id: str, page: ListRequest, *, actor: Actor
 ) -> Page[ExternalRecord]:
-    """Newest first. Raises: NotFound, InvalidRequest for a foreign cursor."""
+    """Newest first. Raises: NotFound, InvalidRequest for a foreign cursor; Conflict (`records_at_provider`)."""
     partition = get_partition(endpoint_id, partition_id, actor=actor)
+    _require_own(partition.endpoint)
     records = ExternalRecord.objects.filter(partition_id=partition.id).defer("terms")
     position = page.position()
     if position is not None:
@@ -233,8 +281,9 @@ def _record(
 
 
 def export_partition(endpoint_id: str, partition_id: str, *, actor: Actor) -> tuple[str, Iterator[bytes]]:
-    """(the partition's name, a line of JSON for each record, oldest first). Raises: NotFound."""
+    """(the partition's name, a line of JSON for each record, oldest first). Raises: NotFound; Conflict (`records_at_provider`)."""
     partition = get_partition(endpoint_id, partition_id, actor=actor)
+    _require_own(partition.endpoint)
     return partition.partition, (_line(record) for record in _read_records(partition))
 
 

@@ -126,11 +126,17 @@ class ScopedMemory:
         return effect is not None and ledger.is_being_sent(effect)
 
     def recall(
-        self, query: str, *, k: int = RECALL_HITS_DEFAULT, vector: Vector | None = None
+        self,
+        query: str,
+        *,
+        k: int = RECALL_HITS_DEFAULT,
+        vector: Vector | None = None,
+        seconds: float = PROVIDER_SECONDS_MAX,
     ) -> Result[Recalled]:
         """At most `k` hits and RECALLED_BYTES_MAX bytes of text, none with a binding of another scope.
 
         `vector`: of the query, for one that joins, since it is found before a transaction. Every other finds it here.
+        `seconds`: that another service is waited for, where the caller has less than it may take.
         """
         if not is_positive_integer(k):
             return refuse("k must be a positive integer.")
@@ -143,7 +149,7 @@ class ScopedMemory:
             if not self.joins:
                 vector = self.bound.provider.find_query_vector(query)
             return self._recall_here(held, self.bound.provider, query, k, vector)
-        return self._recall_there(held, query, k)
+        return self._recall_there(held, query, k, min(seconds, PROVIDER_SECONDS_MAX))
 
     def remember(self, fields: Mapping[str, Any], key: str) -> Written:
         """`fields`: of a MemoryRecord, all but its binding, which is issued here."""
@@ -248,11 +254,9 @@ class ScopedMemory:
             self._note(tool, held, begun.effect.wire_id)
         return begun, log_call(held, self.bound.name, _METHODS[tool], clock, begun.settled, key=key)
 
-    def _recall_there(self, held: RecordScope, query: str, k: int) -> Result[Recalled]:
+    def _recall_there(self, held: RecordScope, query: str, k: int, seconds: float) -> Result[Recalled]:
         clock, provider, scope = start_clock(), self.bound.provider, self.scope
-        result = call_provider(
-            lambda: provider.recall(scope, query, k=k), read_hits, seconds=PROVIDER_SECONDS_MAX
-        )
+        result = call_provider(lambda: provider.recall(scope, query, k=k), read_hits, seconds=seconds)
         with atomic():
             return self._bound_answer(held, result, clock, k=k, query_length=len(query))
 

@@ -14,6 +14,11 @@ from providers import endpoints, external_partitions
 from providers.endpoint_forms import DeleteRecordForm, RecordForm, TypedNameForm
 from providers.endpoint_pages import endpoint_facts
 
+_DELETED = {
+    False: "The partition is deleted. A host that writes in it again begins it anew.",
+    True: "The partition is being deleted: no host reads or writes it, and it goes when the provider has forgotten its last record.",
+}
+
 
 @page("external_partitions.list")
 @require_safe
@@ -27,7 +32,7 @@ def partitions(request: PageRequest, endpoint_id: str, *, actor: Actor) -> HttpR
 def _facts(endpoint_id: str, partition_id: str, actor: Actor) -> dict[str, Any]:
     details = external_partitions.describe_partition(endpoint_id, partition_id, actor=actor)
     return {
-        "endpoint": endpoints.get_endpoint(endpoint_id, actor=actor),
+        "endpoint": details.partition.endpoint,
         "details": details,
         "partition": details.partition,
     }
@@ -36,8 +41,10 @@ def _facts(endpoint_id: str, partition_id: str, actor: Actor) -> dict[str, Any]:
 @page("external_records.list")
 @require_safe
 def partition(request: PageRequest, endpoint_id: str, partition_id: str, *, actor: Actor) -> HttpResponse:
-    """Its records."""
+    """Its records, or where a memory provider keeps them."""
     facts = _facts(endpoint_id, partition_id, actor)
+    if facts["endpoint"].has_provider:
+        return render(request, "providers/partition_at_provider.html", facts)
     wanted = list_request(request, "console.records", {"partition": partition_id})
     records = external_partitions.list_records(endpoint_id, partition_id, wanted, actor=actor)
     return render(request, "providers/partition.html", facts | {"records": records})
@@ -94,7 +101,7 @@ def delete_partition(
     form = TypedNameForm(request.POST or None, name=facts["partition"].partition)
     if request.method == "POST" and form.is_valid():
         external_partitions.delete_partition(endpoint_id, partition_id, actor=actor)
-        messages.success(request, "The partition is deleted. A host that writes in it again begins it anew.")
+        messages.success(request, _DELETED[facts["endpoint"].has_provider])
         return go_to(request, "partitions", endpoint_id=endpoint_id)
     return render(
         request, "providers/delete_partition.html", facts | {"form": form}, status=form_status(request)

@@ -8,6 +8,7 @@ from django.conf import settings
 from memoryhub import ids
 from providers import (
     endpoint_calls,
+    endpoint_erasures,
     http_calls,
     http_operations,
     provider_log,
@@ -44,6 +45,17 @@ def sweep_effects() -> None:
     record_effects.sweep_effects()
     stale_calls.finish_stale()
     record_writes.sweep_writes()
+    endpoint_erasures.sweep_erasures()
+
+
+@shared_task(name=endpoint_erasures.ERASE, time_limit=300)
+def erase_partition(partition_hex: str) -> None:
+    endpoint_erasures.erase_partition(UUID(hex=partition_hex))
+
+
+@shared_task(name=endpoint_erasures.FORGET_AGED, time_limit=300)
+def forget_aged(partition_hex: str) -> None:
+    endpoint_erasures.forget_aged(UUID(hex=partition_hex))
 
 
 @shared_task(name=record_search.COUNT)

@@ -48,6 +48,7 @@ class RemoteMemory:
     write_effect: EffectClass = "unguarded"
     dedup_window_ms: int | None = None
     lag_seconds = 0.0  # how long after a write the service may not show it
+    answers_when_done = True  # else it answers once it has taken what it does later
 
     def __init__(self, service: Service) -> None:
         self.service = service

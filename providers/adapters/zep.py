@@ -25,6 +25,8 @@ def zep_memory(name: str, options: Mapping[str, Any]) -> "ZepMemory":
 
 
 class ZepMemory(RemoteMemory):
+    answers_when_done = False
+
     def __init__(self, service: Service, dedup_window_ms: int | None) -> None:
         super().__init__(service)
         self.dedup_window_ms = dedup_window_ms

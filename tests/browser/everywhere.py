@@ -64,7 +64,15 @@ ALL_OF = {
     "webhook-delivery": ["delivery_id"],
 }
 # The same page for another thing whose parameters belong together: {parameter: what the example calls it}.
-TOGETHER = {"model-request": {"session_id": "calling session_id", "request_id": "calling request_id"}}
+_AT_PROVIDER = {"endpoint_id": "provider endpoint_id", "partition_id": "provider partition_id"}
+TOGETHER = {
+    "model-request": {"session_id": "calling session_id", "request_id": "calling request_id"},
+    "endpoint": {"endpoint_id": "provider endpoint_id"},
+    "delete-endpoint": {"endpoint_id": "provider endpoint_id"},
+    "partitions": {"endpoint_id": "provider endpoint_id"},
+    "partition": _AT_PROVIDER,
+    "delete-partition": _AT_PROVIDER,
+}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 

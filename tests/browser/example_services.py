@@ -150,6 +150,27 @@ def keep_for_hosts(known: dict[str, list[str]], environment: str, name: str, tex
     }
 
 
+def keep_at_provider(
+    known: dict[str, list[str]], environment: str, name: str, text: str, actor: Actor
+) -> None:
+    """An endpoint over the memory provider, and a partition whose record stands among the records."""
+    made = endpoints.create_endpoint(
+        environment=environment,
+        name=name,
+        bytes_max=8_192,
+        retention_days=365,
+        backing="provider",
+        actor=actor,
+    )
+    issued = endpoints.create_credential(made.wire_id, name=name, scope="memory", actor=actor)
+    _remember(made.wire_id, issued.token, text)
+    partition = ExternalPartition.objects.get(endpoint=made)
+    known |= {
+        "provider endpoint_id": [made.wire_id],
+        "provider partition_id": [partition.wire_id],
+    }
+
+
 def _remember(endpoint_id: str, token: str, text: str) -> str:
     call: dict[str, Any] = {
         "version": 1,

@@ -14,7 +14,7 @@ from providers.principals import Principal
 from providers.sessions import WantedSession
 from stores import work, work_claims
 from stores.attachments import WantedStore
-from tests.browser.example_services import call_services, keep_for_hosts
+from tests.browser.example_services import call_services, keep_at_provider, keep_for_hosts
 
 ENVIRONMENT = "production"
 PLAYBOOK, CUSTOMERS, KNOWLEDGE, NOTES = "playbook", "customers", "knowledge", "notes"
@@ -44,6 +44,15 @@ def remember_in_sessions(known: dict[str, list[str]], maya: Actor, tomas: Actor,
     add(0.28, _talk_briefly, known, tomas)
     add(0.2, call_services, known, f"triage@{ENVIRONMENT}", KNOWLEDGE, KNOWN, tomas)
     add(0.1, keep_for_hosts, known, ENVIRONMENT, "Facts for the web shop", "The yard closes at 18:00.", maya)
+    add(
+        0.08,
+        keep_at_provider,
+        known,
+        ENVIRONMENT,
+        "Records of the web shop",
+        "The crane is away in May.",
+        maya,
+    )
 
 
 def _learn(known: dict[str, list[str]], actor: Actor) -> None:

@@ -11,7 +11,7 @@ from providers.sessions import WantedSession
 from stores import work_claims
 from stores.attachments import WantedStore
 from tests.browser.example import ENVIRONMENT
-from tests.browser.example_services import call_services, keep_for_hosts
+from tests.browser.example_services import call_services, keep_at_provider, keep_for_hosts
 from tests.browser.example_sessions import keep_secret
 from tests.browser.example_webhooks import add_webhooks
 
@@ -41,6 +41,7 @@ def converse(known: dict[str, list[str]], tag: str, pack: str, text: str, actor:
     _want(known, tag, pack, actor)
     call_services(known, f"triage{tag}@{ENVIRONMENT}", f"facts{tag}", text, actor, code=pack)
     keep_for_hosts(known, ENVIRONMENT, pack[:60], text, actor)
+    keep_at_provider(known, ENVIRONMENT, f"{pack[:58]} 2", text, actor)
     add_webhooks(known, pack, actor)
 
 

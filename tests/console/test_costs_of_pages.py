@@ -163,7 +163,7 @@ def grow_calls(example: Example, count: int) -> None:
 
 def grow_endpoint(example: Example, count: int) -> None:
     """Endpoints, and of the first: credentials, partitions, and what stands in one."""
-    partition = ExternalPartition.objects.get(project=example.project)
+    partition = ExternalPartition.objects.get(project=example.project, endpoint__backing="own")
     endpoint, of = partition.endpoint, {"project_id": example.project.id}
     names = [f"copy {number}" for number in range(count)]
     Endpoint.objects.bulk_create(

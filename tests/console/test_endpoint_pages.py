@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from memoryhub.columns import ClockTimestamp
 from providers.declarations import parse_manifest
 from providers.endpoint_calls import Incoming, answer_call
+from providers.endpoint_erasures import sweep_erasures
 from providers.limits import ENDPOINT_CREDENTIALS_MAX
 from providers.models import (
     Endpoint,
@@ -20,6 +21,7 @@ from providers.models import (
     ExternalItem,
     ExternalPartition,
     ExternalRecord,
+    RecordScope,
 )
 from tests.browser.example_services import keep_for_hosts
 from tests.console.site import Site, add_person, form_of, sign_in
@@ -363,3 +365,43 @@ def test_lists_are_paged_by_cursor(owner: Site, kept: Kept, end: str) -> None:
     assert all(f"copy {number}<" in shown for number in range(1, 24))
     assert 'rel="next"' not in text(second)
     assert owner.get(base + end, page="page_forged").status_code == 400
+
+
+# --- records of a memory provider ---
+
+
+def test_an_endpoint_over_the_memory_provider_is_made_and_looked_into(owner: Site, tenant: Tenant) -> None:
+    page = "/endpoints/new"
+    assert "The memory provider of this environment, local: as records" in unescape(text(owner.get(page)))
+    asked = {"name": "facts", "backing": "provider", "bytes_max": "8192"}
+    assert owner.post(page, asked | {"backing": "other"}).status_code == 400
+    owner.post(page, asked)
+    endpoint = Endpoint.objects.get(project=tenant.project)
+    path = f"/endpoints/{endpoint.wire_id}"
+    shown = text(owner.get(path))
+    assert "with the memory provider <code>local</code> of this environment, in this hub" in shown
+    declared = json.loads(unescape(shown.partition('<code id="declaration">')[2].partition("</code>")[0]))
+    names = [tool["name"] for tool in declared["resource"]["provider"]["tools"]]
+    assert names == ["search", "remember", "forget"]
+    assert "with the memory provider" in text(owner.get("/endpoints"))
+    form = form_of(owner.get(f"{path}/credentials/new")) | {"name": "host", "scope": "memory"}
+    [token] = set(SHOWN_ONCE.findall(text(owner.post(f"{path}/credentials/new", form))))
+    assert remember(endpoint.wire_id, token) == 200
+    partition = ExternalPartition.objects.get(project=tenant.project)
+    inside = f"{path}/partitions/{partition.wire_id}"
+    scope = RecordScope.objects.get(project=tenant.project)
+    looked = text(owner.get(inside))
+    assert f'href="{owner.base}/records/scopes/{scope.wire_id}"' in looked
+    assert "1 record." in " ".join(looked.split()) and f"{inside}/export" not in looked
+    assert "New." in text(owner.get(f"/records/scopes/{scope.wire_id}"))
+    assert owner.get(f"{inside}/export").status_code == 409
+    refused = owner.post(f"{path}/delete", {"typed_name": "facts"})
+    assert refused.status_code == 400 and "delete its partitions first" in text(refused)
+    assert "forgets one by one" in text(owner.get(f"{inside}/delete"))
+    owner.post(f"{inside}/delete", {"typed_name": PARTITION})
+    for page in (inside, f"{path}/partitions"):
+        looked = text(owner.get(page))
+        assert "Being deleted" in looked and "Freeze" not in looked
+    sweep_erasures()
+    assert owner.get(inside).status_code == 404
+    assert owner.post(f"{path}/delete", {"typed_name": "facts"}).status_code == 302

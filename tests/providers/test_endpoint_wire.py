@@ -20,10 +20,15 @@ from tests.world import Tenant
 class Host:
     """Calls one endpoint with one credential, in this process."""
 
-    def __init__(self, tenant: Tenant, name: str = "facts") -> None:
+    def __init__(self, tenant: Tenant, name: str = "facts", backing: str = "own") -> None:
         self.actor = tenant.actor
         self.endpoint = endpoints.create_endpoint(
-            environment="development", name=name, bytes_max=8_192, retention_days=None, actor=self.actor
+            environment="development",
+            name=name,
+            bytes_max=8_192,
+            retention_days=None,
+            backing=backing,
+            actor=self.actor,
         )
         self.id = self.endpoint.wire_id
         issued = endpoints.create_credential(self.id, name="host", scope="memory", actor=self.actor)

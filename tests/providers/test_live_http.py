@@ -16,8 +16,8 @@ from pytest_django import DjangoDbBlocker
 from memoryhub import secrets
 from memoryhub.client import Hub, HubRefused
 from memoryhub.private_origins import parse_private_origins
-from providers import declared, endpoints
-from providers.models import ExternalRecord, HttpOperation
+from providers import declared, endpoint_declarations, endpoints
+from providers.models import ExternalRecord, HttpOperation, MemoryEffect, MemoryRecord
 from tests.live import LiveCaller
 from tests.providers import misbehaving
 from tests.providers.desk import Desk
@@ -58,14 +58,21 @@ def await_recall(call: LiveCaller, session_id: str, name: str) -> dict[str, Any]
     raise AssertionError(answer.content)
 
 
-def bind_own_endpoint(parts: Parts, *, idempotent: bool = True) -> tuple[LiveCaller, str, Any]:
+def bind_own_endpoint(
+    parts: Parts, *, idempotent: bool = True, backing: str = "own"
+) -> tuple[LiveCaller, str, Any]:
     """A session of one project on an endpoint of another, behind the proxy. (caller, session, endpoint)"""
     provider, tenant = make_tenant(), make_tenant()
     endpoint = endpoints.create_endpoint(
-        environment="development", name="facts", bytes_max=8_192, retention_days=None, actor=provider.actor
+        environment="development",
+        name="facts",
+        bytes_max=8_192,
+        retention_days=None,
+        backing=backing,
+        actor=provider.actor,
     )
     issued = endpoints.create_credential(endpoint.wire_id, name="host", scope="memory", actor=provider.actor)
-    declaration = endpoints.declaration_of(endpoint)
+    declaration = endpoint_declarations.declaration_of(endpoint)
     secrets.put_secret(
         environment="development",
         name="MEMORYHUB_TOKEN",
@@ -111,6 +118,40 @@ def test_a_lost_reply_of_our_own_endpoint_is_replayed_and_written_once(parts: Pa
     shown = call("GET", f"/v1/sessions/{session_id}/http-operations").body["data"][0]
     assert [one["event"] for one in shown["attempts"]] == ["transport_failed", "succeeded"]
     assert await_recall(call, session_id, "r2")["memory"]["knowledge"]["text"] == "The office cat is Miso."
+
+
+def test_a_session_remembers_and_forgets_in_records_of_another_hub(parts: Parts) -> None:
+    """Its memory is an endpoint over the memory provider there; the first reply to the save is lost."""
+    call, session_id, endpoint = bind_own_endpoint(parts, backing="provider")
+    request = await_recall(call, session_id, "r1")
+    url = f"/v1/sessions/{session_id}/model-requests/{request['id']}"
+    tools = call("PUT", f"{url}/selection", {"use": ["knowledge"]}).body["tools"]
+    assert [tool["name"] for tool in tools] == ["memory_forget", "memory_remember", "memory_search"]
+    parts.proxy.losing = 1
+    parts.proxy.passed.clear()
+    fact = "The office cat is Miso."
+    body = {"call_id": "c1", "name": "memory_remember", "arguments": {"fact": fact}}
+    outcome = call("POST", f"{url}/tool-calls", body).body
+    assert outcome["is_error"] is False and outcome["output"]["status"] == "stored"
+    first, second = parts.proxy.passed
+    assert first == second and first[0] == 200
+    [record] = MemoryRecord.objects.filter(project_id=endpoint.project_id)
+    assert (record.record_id, record.text) == (outcome["output"]["id"], fact)
+    effects = MemoryEffect.objects.filter(project_id=endpoint.project_id)
+    assert [(one.tool, one.state) for one in effects] == [("save_memory", "done")]
+    body = {"client_request_id": "r2", "input": {"text": "What is the cat called?"}}
+    recalled = call("POST", f"/v1/sessions/{session_id}/model-requests", body).body
+    assert recalled["memory"]["knowledge"]["text"] == fact
+    url = f"/v1/sessions/{session_id}/model-requests/{recalled['id']}"
+    call("PUT", f"{url}/selection", {"use": ["knowledge"]})
+    found = {"call_id": "c2", "name": "memory_search", "arguments": {"query": "cat"}}
+    [hit] = call("POST", f"{url}/tool-calls", found).body["output"]["hits"]
+    assert hit["id"] == record.record_id
+    forgotten = {"call_id": "c3", "name": "memory_forget", "arguments": {"id": hit["id"]}}
+    assert call("POST", f"{url}/tool-calls", forgotten).body["output"] == {"status": "stored"}
+    record.refresh_from_db()
+    assert record.text is None and record.forgotten_at is not None
+    assert call("POST", f"{url}/tool-calls", found | {"call_id": "c4"}).body["output"] == {"hits": []}
 
 
 def test_a_lost_reply_to_what_may_not_be_repeated_is_uncertain_and_the_next_recall_shows_it(
