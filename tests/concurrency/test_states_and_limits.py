@@ -47,15 +47,21 @@ def add_stores(tenant: Tenant, count: int) -> list[tuple[str, str]]:
 def fill_store(store_id: str, count: int) -> None:
     """Memories without a search row, quicker than by their verb."""
     store = MemoryStore.objects.get(id=ids.from_wire(ids.MEMORY_STORE, store_id))
-    text = {"content_size_bytes": 1, "content_sha256": digest("x"), "path": "/"}
+    text = {"content_size_bytes": 1, "content_sha256": digest("x")}
     maker = {"created_by_type": "api_actor", "created_by_id": "apikey_test"}
     owner = {"project_id": store.project_id, "store_id": store.id}
     versions = MemoryVersion.objects.bulk_create(
-        MemoryVersion(**owner, **text, **maker, memory_id=uuid.uuid4(), operation="created", content="x")
-        for _ in range(count)
+        MemoryVersion(
+            **owner,
+            **text,
+            **maker,
+            memory_id=uuid.uuid4(),
+            operation="created",
+            content="x",
+            path=f"/filled/{number}",
+        )
+        for number in range(count)
     )
-    for number, version in enumerate(versions):
-        version.path = f"/filled/{number}"
     Memory.objects.bulk_create(
         Memory(
             **owner,
