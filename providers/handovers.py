@@ -57,10 +57,6 @@ def commit_early() -> None:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
 
-def is_untaken(operation: HttpOperation) -> bool:
-    return operation.state == SENDING and operation.claim == operation.id
-
-
 _AS_BEFORE = dict.fromkeys(("claim", "body", "beat_at", "started_at", "deadline_at")) | {
     "state": READY,
     "attempt": 0,
@@ -70,7 +66,7 @@ _AS_BEFORE = dict.fromkeys(("claim", "body", "beat_at", "started_at", "deadline_
 def take_back(operation: HttpOperation) -> bool:
     """A step: whether it was handed over and nobody has taken it. Then it is as it was before, in its row and here."""
     untaken = HttpOperation.objects.filter(id=operation.id, state=SENDING, claim=operation.id)
-    if not is_untaken(operation) or not untaken.update(**_AS_BEFORE):
+    if not operation.is_untaken or not untaken.update(**_AS_BEFORE):
         return False
     for name, value in _AS_BEFORE.items():
         setattr(operation, name, value)

@@ -15,7 +15,7 @@ from memoryhub.columns import ClockTimestamp
 from memoryhub.kept_queries import insert_row, together
 from memoryhub.models import Session
 from providers.declarations import HttpProvider, HttpTool, Manifest
-from providers.handovers import hand_over, is_untaken
+from providers.handovers import hand_over
 from providers.limits import BODY_BYTES_MAX, BUDGET_SECONDS
 from providers.models import Binding, HttpOperation, ModelRequest, Projection, ToolCall
 from providers.places import DONE, READY, ask_place
@@ -50,7 +50,7 @@ def add_recalls(
         if here.is_free and begin(operation, manifest, now=here.now):
             hand_over(operation)
         insert_row(operation)
-        jobs.enqueue_or_run(SEND_RECALL if is_untaken(operation) else RUN, operation.wire_id)
+        jobs.enqueue_or_run(SEND_RECALL if operation.is_untaken else RUN, operation.wire_id)
     return operations
 
 

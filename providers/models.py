@@ -291,7 +291,7 @@ class HttpOperation(models.Model):
     """One recall or one tool call at an endpoint, with all its attempts. The row is the truth, a message only rings.
 
     `state`: ready, sending, waiting (between attempts) or done. `body`: the very bytes of every attempt, kept for a while.
-    `claim`: the run that holds it, which says by `beat_at` that it lives. `outcome`: a recall's answer until its request is
+    `claim`: the run that holds it, which says by `beat_at` that it lives; its own id while it waits for one (handovers.py). `outcome`: a recall's answer until its request is
     accepted. `code`: of how it ended: ok, uncertain, rejected or the code of its error.
     """
 
@@ -349,6 +349,16 @@ class HttpOperation(models.Model):
     @property
     def wire_id(self) -> str:
         return ids.to_wire(ids.HTTP_OPERATION, self.id)
+
+    @property
+    def is_untaken(self) -> bool:
+        """Whether it was handed over and waits for the run that sends it."""
+        return self.state == "sending" and self.claim == self.id
+
+    @property
+    def shown_state(self) -> str:
+        """`state` as people and applications are told it."""
+        return "ready" if self.is_untaken else self.state
 
 
 class HttpAttempt(models.Model):

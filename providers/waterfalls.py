@@ -92,7 +92,7 @@ def draw_waterfall(operation: HttpOperation, *, scale_ms: int | None = None) -> 
     began = operation.started_at or operation.created_at
     scale = max(scale_ms or _span_of(began, attempts), 1)
     bars = [_draw(attempt, began, scale) for attempt in attempts]
-    is_sending = operation.state == "sending" and operation.attempt > len(attempts)
+    is_sending = operation.shown_state == "sending" and operation.attempt > len(attempts)
     return Waterfall(bars, scale, is_sending)
 
 

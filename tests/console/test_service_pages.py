@@ -157,8 +157,8 @@ def test_a_call_that_was_never_sent_says_so(owner: Site, called: Called) -> None
 
 
 def test_an_attempt_under_way_is_told(owner: Site, called: Called) -> None:
-    waiting = HttpOperation.objects.filter(environment=called.tenant.development, state="ready")
-    waiting.update(state="sending", attempt=1, started_at=timezone.now(), beat_at=timezone.now())
+    waiting = HttpOperation.objects.filter(environment=called.tenant.development, state="sending")
+    assert waiting.update(claim=uuid.uuid4(), started_at=timezone.now(), beat_at=timezone.now()) == 1
     shown = text(owner.get(called.waiting))
     assert "Attempt 1 is under way." in shown
     assert "Under way</span>" in shown
