@@ -27,6 +27,12 @@ def static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def room_for_threads() -> None:
+    """Tests run more threads at once than a web process does; its pool is made at the first connection."""
+    connection.settings_dict["OPTIONS"]["pool"]["max_size"] = 32
+
+
 def scan_once() -> Callable[[WhiteNoise, str, str], None]:
     """Each client of a test makes the middleware anew, which then would read a hundred files: most of what a test costs."""
     scan = WhiteNoise.update_files_dictionary

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from providers import model_requests, tool_calls
+from providers import document_calls, model_requests
 from providers.models import Projection, ToolCall
 from tests.concurrency.holding import Asked
 from tests.live import LiveHub
@@ -91,7 +91,7 @@ def test_a_tool_call_under_way(
     session = live_desk.open({"playbook": {"scope": "collection"}})
     request = live_desk.begin(session)
     paused = Paused(lambda: live_desk.call(session, request, name, **arguments))
-    monkeypatch.setitem(tool_calls._TOOLS, name, paused.stop_after(tool_calls._TOOLS[name]))
+    monkeypatch.setitem(document_calls._TOOLS, name, paused.stop_after(document_calls._TOOLS[name]))
     delete_while(live, live_desk, paused)
     kept = ToolCall.objects.get(model_request__session__project=live_desk.tenant.project)
     assert (kept.arguments, kept.output, kept.erased_at is None) == (None, None, False)

@@ -114,7 +114,12 @@ def test_after_three_sends_it_is_sent_later(desk: RecordDesk, monkeypatch: pytes
     assert (effect.state, effect.claim) == ("begun", None) and len(provider.sent) == 3
     make_due(effect)
     record_effects.sweep_effects()
-    assert effect_of(desk).state == "done" and len(provider.sent) == 4
+    assert effect_of(desk).state == "done" and sent_of(provider) == 4
+
+
+def sent_of(provider: Scripted) -> int:
+    """How often the effect of this file was sent: a sweep sends what other tests have left too."""
+    return provider.sent.count(("remember", "k1"))
 
 
 def make_due(effect: MemoryEffect) -> None:
@@ -135,7 +140,7 @@ def test_it_is_not_sent_for_ever(desk: RecordDesk, monkeypatch: pytest.MonkeyPat
         make_due(effect_of(desk))
         record_effects.sweep_effects()
     assert effect_of(desk).state == "unknown"
-    assert ledger.RECOVERY_SENDS_MAX <= len(provider.sent) <= ledger.RECOVERY_SENDS_MAX + 2
+    assert ledger.RECOVERY_SENDS_MAX <= sent_of(provider) <= ledger.RECOVERY_SENDS_MAX + 2
 
 
 # --- guarded ---
