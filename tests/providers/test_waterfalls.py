@@ -28,7 +28,12 @@ def attempt(
 
 def operation(*attempts: HttpAttempt, **facts: Any) -> HttpOperation:
     """Its attempts in any order, as a prefetch gives them."""
-    facts = {"started_at": BEGAN, "created_at": BEGAN, "state": "done", "attempt": len(attempts)} | facts
+    facts = {
+        "started_at": BEGAN,
+        "created_at": BEGAN,
+        "shown_state": "done",
+        "attempt": len(attempts),
+    } | facts
     held = SimpleNamespace(all=lambda: list(attempts)[::-1])
     return cast(HttpOperation, SimpleNamespace(attempts=held, **facts))
 
@@ -76,7 +81,7 @@ def test_calls_of_a_list_are_on_one_scale() -> None:
 
 
 def test_an_attempt_without_a_row_is_under_way() -> None:
-    assert draw_waterfall(operation(attempt(1, 0, 9, 0.25), state="sending", attempt=2)).is_sending
+    assert draw_waterfall(operation(attempt(1, 0, 9, 0.25), shown_state="sending", attempt=2)).is_sending
     assert not draw_waterfall(operation(attempt(1, 0, 9, 0.25), state="waiting", attempt=1)).is_sending
 
 
