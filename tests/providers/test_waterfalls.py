@@ -55,7 +55,7 @@ def test_attempts_and_pauses_stand_where_they_were() -> None:
 
 
 def test_a_pause_that_lasts_is_within_the_drawing() -> None:
-    drawn = draw_waterfall(operation(attempt(1, 0, 250, 0.75), state="waiting"))
+    drawn = draw_waterfall(operation(attempt(1, 0, 250, 0.75), shown_state="waiting"))
     assert drawn.scale_ms == 1_000
     assert drawn.bars[0].wait_x + drawn.bars[0].wait_width == 100
 
@@ -82,7 +82,7 @@ def test_calls_of_a_list_are_on_one_scale() -> None:
 
 def test_an_attempt_without_a_row_is_under_way() -> None:
     assert draw_waterfall(operation(attempt(1, 0, 9, 0.25), shown_state="sending", attempt=2)).is_sending
-    assert not draw_waterfall(operation(attempt(1, 0, 9, 0.25), state="waiting", attempt=1)).is_sending
+    assert not draw_waterfall(operation(attempt(1, 0, 9, 0.25), shown_state="waiting", attempt=1)).is_sending
 
 
 def ended(code: str, milliseconds: int | None = None) -> Ended:
