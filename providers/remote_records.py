@@ -35,8 +35,8 @@ INSERT INTO providers_remotescope (scope_id, provider, project_id, origin, ident
 _ADD_RECORD = """
 INSERT INTO providers_remoterecord (id, project_id, scope_id, provider, record_id, name, digest, namespace, binding_id,
        origin, version, text_seal, sends) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0)
-    ON CONFLICT (scope_id, provider, name) DO NOTHING
-"""
+    ON CONFLICT DO NOTHING
+"""  # whichever of the unique indexes two saves of one key meet in: its name and its record id both come of the key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Each adapter against a fake of its service: the published suite, what is sent, and what is never sent."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -10,17 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub import secrets
+from providers import remote_records
 from providers.adapters import ADAPTERS
 from providers.adapters.letta import search_body
 from providers.conformance import make_record, memory_suite
 from providers.contract import BoundProvider, Err, MemoryHit, Ok, RecordRef, Result, Scope, bind_provider
 from providers.models import RemoteRecord, RemoteScope
 from providers.record_scopes import tenant_of
+from tests.concurrency.clients import in_rounds
 from tests.providers.memory_services import FAKES, KEY, FakeMem0, FakeService
 from tests.providers.misbehaving import Endpoint
 from tests.world import Tenant, make_tenant
 
 NAMES = list(FAKES)
+ROUNDS = int(os.environ.get("MEMORYHUB_TEST_RACE_ROUNDS", "60"))
 
 
 class Adapted:
@@ -116,6 +121,23 @@ def test_two_projects_are_two_tenants(adapted: Adapted, endpoint: Endpoint) -> N
     adapted.save("Alice pours tea.", scope=theirs)
     assert [hit.text for hit in adapted.find()] == ["Alice drinks tea."]
     assert [hit.text for hit in adapted.find(scope=theirs)] == ["Alice pours tea."]
+
+
+def test_saves_of_one_key_at_once_take_turns_and_fail_never(adapt: Adapt) -> None:
+    """Two unique indexes know a key: two who insert at once may meet in either."""
+    made = adapt("mem0")
+    place = remote_records.open_place(made.scope(), made.name, "https://memory.example.com")
+    assert place is not None
+    claims: list[tuple[int, UUID | None]] = []
+
+    def claim(number: int) -> None:
+        key = f"race-{number}"
+        saving = remote_records.claim_save(place, make_record("Tea at four.", key), key)
+        claims.append((number, saving.claim))
+
+    in_rounds(ROUNDS, *[claim] * 6)
+    won = [number for number, claimed in claims if claimed is not None]
+    assert (len(claims), sorted(won)) == (6 * ROUNDS, list(range(ROUNDS)))
 
 
 # --- what leaves ---
