@@ -5,15 +5,15 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL_SECONDS_MAX = 240
@@ -32,6 +32,22 @@ EVERY_WAY = os.environ.get("MEMORYHUB_TEST_PAGES") == "all"
 _NOTE_VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
   console.error("violation " + event.violatedDirective + " " + event.blockedURI))"""
 
+
+def _until_loaded[**P](act: Callable[P, None]) -> Callable[P, None]:
+    """Playwright waits until the page that an act leads to begins to come; what is read after it would be read of half a page."""
+
+    @wraps(act)
+    def act_and_wait(*args: P.args, **kwargs: P.kwargs) -> None:
+        act(*args, **kwargs)
+        locator = args[0]
+        assert isinstance(locator, Locator)
+        locator.page.wait_for_load_state()
+
+    return act_and_wait
+
+
+for _name in ("click", "press"):
+    setattr(Locator, _name, _until_loaded(getattr(Locator, _name)))
 
 type Sight = tuple[int, Literal["light", "dark"]]  # a window's width, and the scheme of colours
 
