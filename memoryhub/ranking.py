@@ -43,16 +43,20 @@ _OPERAND = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
 LENGTH_SHARE = 0.75  # b: how much more a long text must say
 # ts_rank's weights of the labels D, C, B, A: a position with the label A, as of a path or a title, counts twice.
 LABEL_WEIGHTS, TF_SCALE = "{0.5,0.5,0.5,1}", 2 * 1.644934
-OWN_ROWS_MAX = 1_000  # the best rows, which go on to their neighbours' and author's part
+OWN_ROWS_MAX = 500  # the best rows, which go on to their neighbours' and author's part
 PLACES_MAX = 100  # and the best places, in the end: one whose author the query names gains half of its score
-# In a scope that was counted: how many rows a search reads, about. Its rarest lexemes find them; the others only score.
-READ_ROWS_SHARE, READ_ROWS_MIN = 0.1, 2_000
+# In a scope that was counted: how many rows a search reads, about, and how many of them go on. Its rarest lexemes find them; the
+# others only score. What stands near the best places is scored whole then, so that few rows suffice.
+READ_ROWS_SHARE, READ_ROWS_MIN, COUNTED_OWN_ROWS_MAX = 0.02, 500, 300
 RARE_LEXEMES_MIN = 2
 # What a row gives to those before and after it in its thread: an answer follows its question.
 NEIGHBOUR_WEIGHTS = {-3: 0.064, -2: 0.16, -1: 0.4, 0: 1.0, 1: 0.6, 2: 0.3, 3: 0.15}
 AUTHOR_FACTOR = 1.5
 AUTHOR_NAME_LENGTH_MIN = 3
 
+# A condition that every row meets. The index of (scope, length) holds the rows that meet it, so it is for those who say so: who
+# asks for words would be planned to read a whole scope of it, in a table of many scopes.
+EVERY_ROW = "length >= 0"
 # Of normalised words, and how many at most: their lexemes, in order.
 LEXEMES = """
 SELECT lexeme FROM unnest(to_tsvector('english', %s)) ORDER BY positions[1], lexeme LIMIT %s
@@ -220,7 +224,7 @@ def rank_statement(
     values = {**values, **_lexeme_values(wanted), "limit": limit}
     if statistics is not None and wanted.lexemes:
         assert wanted.filter is None, "a filter counts for itself"
-        found = _counted_scores(table, wanted, scope) + _final_scores(table, scope)
+        found = _counted_scores(table, wanted, scope)
         values |= _statistic_values(wanted, statistics) | _spread_values(wanted)
         return f"{found} ORDER BY score DESC, {table.key} DESC LIMIT %(limit)s", values
     where = f"{scope} AND {_matching(wanted)}"
@@ -239,7 +243,9 @@ def quote(lexeme: str) -> str:
 def _statistic_values(wanted: Wanted, statistics: Statistics) -> dict[str, Any]:
     idfs = {f"idf{n}": statistics.idf(lexeme) for n, lexeme in enumerate(wanted.lexemes)}
     rare = [quote(lexeme) for lexeme in statistics.rare(wanted.lexemes)]
-    return {**idfs, "any": " | ".join(rare), "mean": statistics.mean_length}
+    shares = [NEIGHBOUR_WEIGHTS[away] for away in sorted(NEIGHBOUR_WEIGHTS)]
+    known = {"mean": statistics.mean_length, "own_rows": COUNTED_OWN_ROWS_MAX, "shares_in_order": shares}
+    return idfs | known | {"any": " | ".join(rare)}
 
 
 def _lexeme_values(wanted: Wanted) -> dict[str, Any]:
@@ -273,45 +279,71 @@ WITH found AS (
 ), scanned AS MATERIALIZED (
     SELECT {table.key}{place}, length, {kept} AS kept, {ranks} FROM found
 ), size AS MATERIALIZED (
-    SELECT count(*)::float8 AS total, greatest(avg(length), 1)::float8 AS mean FROM {table.name} WHERE {scope}
+    SELECT count(*)::float8 AS total, greatest(avg(length), 1)::float8 AS mean
+      FROM {table.name} WHERE {scope} AND {EVERY_ROW}
 ), weight AS MATERIALIZED (
     SELECT {idfs} FROM (SELECT {counts} FROM scanned) AS counted, size
 ), own AS MATERIALIZED (
-    SELECT {table.key}{place}, {TF_SCALE} * ({tf_idf})
-           / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / mean)) AS score
+    SELECT {table.key}{place}, {_score(tf_idf, "mean")} AS score
       FROM scanned, weight, size WHERE kept ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
 )"""  # noqa: S608 - names of columns and numbers; every value is a parameter
 
 
+def _score(tf_idf: str, mean: str) -> str:
+    share = f"{1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / {mean}"
+    return f"{TF_SCALE} * ({tf_idf}) / (0.526 + 0.474 * ({share}))"
+
+
 def _counted_scores(table: IndexTable, wanted: Wanted, scope: str) -> str:
-    """The rows that have one of the rarer lexemes, and no others, are read."""
-    place = ", thread, position" if table.threaded else ""
+    """The rows that have one of the rarer lexemes, and no others, are read; and then those about the best places."""
     tf_idf = " + ".join(
         f"%(idf{n})s::float8 * ts_rank('{LABEL_WEIGHTS}', boxed[1], %(lexeme{n})s::tsquery)"
         for n in range(len(wanted.lexemes))
     )
+    score = _score(tf_idf, "%(mean)s::float8")
+    place = ", thread, position" if table.threaded else ""
+    final = _rescored(table, scope, score) if table.threaded else f" SELECT {table.key}, score FROM own"  # noqa: S608
     return f"""
 WITH found AS (
     SELECT {table.key}{place}, length, ARRAY[terms] AS boxed FROM {table.name}
      WHERE {scope} AND terms @@ %(any)s::tsquery OFFSET 0
 ), own AS MATERIALIZED (
-    SELECT {table.key}{place}, {TF_SCALE} * ({tf_idf})
-           / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * length::float8 / %(mean)s::float8)) AS score
-      FROM found ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
-)"""  # noqa: S608 - names of columns and numbers; every value is a parameter
+    SELECT {table.key}{place}, {score} AS score FROM found ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
+){final}"""  # noqa: S608 - names of columns and numbers; every value is a parameter
+
+
+_PLACES = """, place AS (
+    SELECT thread, position + away AS position, sum(score * share) AS score
+      FROM own CROSS JOIN unnest(%(away)s::int[], %(shares)s::float8[]) AS neighbour (away, share)
+     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT %(places)s
+)"""
+_FACTOR = f"CASE WHEN string_to_array(author, ' ') && %(names)s::text[] THEN {AUTHOR_FACTOR} ELSE 1 END"
+
+
+def _rescored(table: IndexTable, scope: str, score: str) -> str:
+    """Each place by all that stands about it, whatever found it."""
+    before, after = -min(NEIGHBOUR_WEIGHTS), max(NEIGHBOUR_WEIGHTS)
+    return f"""{_PLACES}, named AS (
+    SELECT {table.key}, whole * {_FACTOR} AS score
+      FROM place CROSS JOIN LATERAL (
+           SELECT sum((%(shares_in_order)s::float8[])[place.position - position + {before + 1}] * {score}) AS whole,
+                  any_value({table.key}) FILTER (WHERE position = place.position) AS {table.key},
+                  any_value(author) FILTER (WHERE position = place.position) AS author
+             FROM (SELECT {table.key}, author, position, length, ARRAY[terms] AS boxed FROM {table.name}
+                    WHERE thread = place.thread AND {scope}
+                      AND position BETWEEN place.position - {after} AND place.position + {before} OFFSET 0) AS near
+           ) AS beside
+     WHERE {table.key} IS NOT NULL
+)
+SELECT {table.key}, score FROM named"""  # noqa: S608 - names and numbers
 
 
 def _final_scores(table: IndexTable, scope: str) -> str:
     """LATERAL: few places are looked up one by one, where a planner might read the whole scope instead."""
     if not table.threaded:
         return f" SELECT {table.key}, score FROM own"  # noqa: S608 - a name
-    return f""", place AS (
-    SELECT thread, position + away AS position, sum(score * share) AS score
-      FROM own CROSS JOIN unnest(%(away)s::int[], %(shares)s::float8[]) AS neighbour (away, share)
-     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT %(places)s
-), named AS (
-    SELECT {table.key}, score * CASE WHEN string_to_array(author, ' ') && %(names)s::text[]
-           THEN {AUTHOR_FACTOR} ELSE 1 END AS score
+    return f"""{_PLACES}, named AS (
+    SELECT {table.key}, score * {_FACTOR} AS score
       FROM place CROSS JOIN LATERAL (
            SELECT {table.key}, author FROM {table.name}
             WHERE thread = place.thread AND position = place.position AND {scope} LIMIT 1) AS beside

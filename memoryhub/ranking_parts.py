@@ -70,9 +70,9 @@ def read_counts(wanted: Wanted, row: Sequence[Any]) -> Statistics:
 
 
 def parts_statement(
-    table: IndexTable, wanted: Wanted, statistics: Statistics, *, scope: str, finds: Sequence[str]
+    table: IndexTable, wanted: Wanted, statistics: Statistics, *, scope: str
 ) -> tuple[str, dict[str, Any]]:
-    """SQL and its values, to which `keys` are added: rows for `read_parts`. `finds`: the lexemes that find a row.
+    """SQL and its values, to which `keys` are added: rows for `read_parts`.
 
     `scope` is a condition over the columns of `beside`.
     """
@@ -92,7 +92,11 @@ SELECT hit.{table.key}, beside.{table.key}, beside.position - hit.position, shar
 """  # noqa: S608 - names of columns and numbers; every value is a parameter
     idfs = {f"idf{n}": statistics.idf(lexeme) for n, lexeme in enumerate(wanted.lexemes)}
     names = [name for name in wanted.names if len(name) >= AUTHOR_NAME_LENGTH_MIN]
-    values = idfs | {"mean": statistics.mean_length, "names": names, "any": " | ".join(map(quote, finds))}
+    values = idfs | {
+        "mean": statistics.mean_length,
+        "names": names,
+        "any": " | ".join(map(quote, wanted.lexemes)),
+    }
     shares = {"away": list(NEIGHBOUR_WEIGHTS), "shares": list(NEIGHBOUR_WEIGHTS.values())}
     return found, _lexeme_values(wanted) | values | shares
 

@@ -99,13 +99,9 @@ def explain_hits(
     values = {"scope": held.id}
     if counted is None:
         statement, lexemes = count_statement(TABLE, wanted, scope="scope_id = %(scope)s")
-        statistics, finds = read_counts(wanted, _rows(statement, lexemes | values)[0]), wanted.lexemes
-    else:
-        statistics, finds = counted, counted.rare(wanted.lexemes)
+        counted = read_counts(wanted, _rows(statement, lexemes | values)[0])
     keys = _find_keys(held, [hit.id for hit in hits])
-    statement, more = parts_statement(
-        TABLE, wanted, statistics, scope="beside.scope_id = %(scope)s", finds=finds
-    )
+    statement, more = parts_statement(TABLE, wanted, counted, scope="beside.scope_id = %(scope)s")
     found = read_parts(wanted, _rows(statement, more | values | {"keys": list(keys.values())}))
     said = _Said(words, [known[hit.id] for hit in hits if hit.id in known])
     return {

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.transaction import atomic
 
 from memoryhub import jobs, ranking
-from memoryhub.ranking import PLACES_MAX, QUERY_LEXEMES_MAX, IndexTable, Statistics, Wanted
+from memoryhub.ranking import EVERY_ROW, PLACES_MAX, QUERY_LEXEMES_MAX, IndexTable, Statistics, Wanted
 from memoryhub.snapshots import allow_seconds
 from providers.contract import MemoryRecord
 from providers.embedding import Vector, find_backend
@@ -41,37 +41,47 @@ INSERT INTO providers_recordindex (record_id, project_id, scope_id, thread, posi
 SELECT %s, %s, %s, %s, %s, %s, terms, coalesce((SELECT sum(cardinality(positions)) FROM unnest(terms)), 0)
   FROM (SELECT setweight(to_tsvector('english', %s), 'A') || to_tsvector('english', %s) AS terms) AS made
 """
+# What is known of the scope, and the query's lexemes in order with how many records hold each.
 _KNOWN = f"""
 SELECT s.records, s.mean_length, s.counted_at IS NOT NULL,
        coalesce(s.asked_at < clock_timestamp() - interval '60 seconds', true),
        CASE WHEN s.counted_at IS NULL THEN
-           (SELECT count(*) FROM (SELECT 1 FROM providers_recordindex WHERE scope_id = %(scope)s
-                                   LIMIT {COUNTED_ROWS_MIN}) AS first_rows) END
-  FROM (VALUES (1)) AS always LEFT JOIN providers_recordstatistics s ON s.scope_id = %(scope)s
-"""  # noqa: S608 - a number
-_LEXEMES = """
-SELECT made.lexeme, held.records FROM unnest(to_tsvector('english', %s)) AS made
-  LEFT JOIN providers_recordterm held ON held.scope_id = %s AND held.term = made.lexeme COLLATE "C"
- ORDER BY made.positions[1], made.lexeme LIMIT %s
-"""
-# MATERIALIZED: a planner that looks for one row only would read the whole scope.
-_HOLDS = """
-WITH holding AS MATERIALIZED (SELECT FROM providers_recordindex WHERE scope_id = %s AND terms @@ %s::tsquery)
-SELECT EXISTS (SELECT FROM holding)
-"""
-# Words of the same first letter and about the same length, through the key: of the scope, and few of them.
+           (SELECT count(*) FROM (SELECT 1 FROM providers_recordindex WHERE scope_id = %(scope)s AND {EVERY_ROW}
+                                   LIMIT {COUNTED_ROWS_MIN}) AS first_rows) END,
+       q.lexemes, q.records
+  FROM (SELECT array_agg(lexeme) AS lexemes, array_agg(records) AS records FROM (
+            SELECT made.lexeme, held.records FROM unnest(to_tsvector('english', %(words)s)) AS made
+              LEFT JOIN providers_recordterm held ON held.scope_id = %(scope)s AND held.term = made.lexeme COLLATE "C"
+             ORDER BY made.positions[1], made.lexeme LIMIT {QUERY_LEXEMES_MAX}) AS each) AS q
+  LEFT JOIN providers_recordstatistics s ON s.scope_id = %(scope)s
+"""  # noqa: S608 - numbers and a constant condition
+# Of lexemes that were not counted, those that the scope does not hold at all, with words of the same first letter and about the same
+# length, through the key: of the scope, and few of them. MATERIALIZED: a planner that looks for one row only would read all.
 _ALIKE = """
-WITH near AS MATERIALIZED (
-    SELECT term, records FROM providers_recordterm
-     WHERE scope_id = %(scope)s AND term >= %(first)s AND term < %(last)s
-       AND length(term) BETWEEN %(length)s - 2 AND %(length)s + 2
-)
-SELECT term, similarity(term, %(term)s), records FROM near
- WHERE similarity(term, %(term)s) >= %(alike)s ORDER BY 2 DESC, term LIMIT %(limit)s
+SELECT missing.lexeme, near.term, near.alike, near.records
+  FROM unnest(%(lexemes)s::text[], %(quoted)s::text[], %(firsts)s::text[], %(lasts)s::text[])
+       AS missing (lexeme, quoted, first, last)
+ CROSS JOIN LATERAL (
+    WITH near AS MATERIALIZED (
+        SELECT term, records FROM providers_recordterm
+         WHERE scope_id = %(scope)s AND term >= missing.first COLLATE "C" AND term < missing.last COLLATE "C"
+           AND length(term) BETWEEN length(missing.lexeme) - 2 AND length(missing.lexeme) + 2
+    )
+    SELECT term, similarity(term, missing.lexeme) AS alike, records FROM near
+     WHERE similarity(term, missing.lexeme) >= %(alike)s ORDER BY 2 DESC, term LIMIT %(limit)s
+ ) AS near
+ WHERE NOT EXISTS (
+    WITH holding AS MATERIALIZED (
+        SELECT FROM providers_recordindex WHERE scope_id = %(scope)s AND terms @@ missing.quoted::tsquery
+    )
+    SELECT FROM holding
+ )
+ ORDER BY 1, 3 DESC, 2
 """
-_NEWEST = """
-SELECT record_id, 0::float8 FROM providers_recordindex WHERE scope_id = %s ORDER BY record_id DESC LIMIT %s
-"""
+_NEWEST = f"""
+SELECT record_id, 0::float8 FROM providers_recordindex WHERE scope_id = %s AND {EVERY_ROW}
+ ORDER BY record_id DESC LIMIT %s
+"""  # noqa: S608 - a constant condition
 _ASK_AGAIN = """
 UPDATE providers_recordstatistics SET asked_at = clock_timestamp()
  WHERE scope_id = (SELECT scope_id FROM providers_recordstatistics WHERE scope_id = %s FOR UPDATE SKIP LOCKED)
@@ -80,7 +90,10 @@ _ASK = """
 INSERT INTO providers_recordstatistics (scope_id, project_id, records, mean_length) VALUES (%s, %s, 0, 1)
     ON CONFLICT (scope_id) DO NOTHING
 """
-_SIZE = "SELECT count(*), greatest(coalesce(avg(length), 1), 1)::float8 FROM providers_recordindex WHERE scope_id = %s"
+_SIZE = f"""
+SELECT count(*), greatest(coalesce(avg(length), 1), 1)::float8 FROM providers_recordindex
+ WHERE scope_id = %s AND {EVERY_ROW}
+"""  # noqa: S608 - a constant condition
 _COUNT = """
 INSERT INTO providers_recordterm (scope_id, term, project_id, records)
 SELECT %(scope)s, word, %(project)s, ndoc
@@ -183,8 +196,7 @@ def _rank_by_words(held: RecordScope, words: str, *, limit: int) -> Ranked:
 
 def read_wanted(held: RecordScope, words: str) -> tuple[Wanted, Statistics | None] | None:
     """What normalised words of a query look for, and what was counted of a large scope. None for stop words alone."""
-    statistics = _read_statistics(held)
-    lexemes = dict(_rows(_LEXEMES, [words, held.id, QUERY_LEXEMES_MAX]))
+    statistics, lexemes = _read_known(held, words)
     if not lexemes:
         return None
     counted = None if statistics is None else _add_alike(held, statistics, lexemes)
@@ -197,12 +209,17 @@ class _Counted:
     mean_length: float
 
 
-def _read_statistics(held: RecordScope) -> _Counted | None:
-    """What is kept of a large scope. Asks for a new count when it may be old, and for the first when there is none."""
-    [(rows, mean_length, is_counted, is_old, some)] = _rows(_KNOWN, {"scope": held.id})
+def _read_known(held: RecordScope, words: str) -> tuple[_Counted | None, dict[str, int | None]]:
+    """What is kept of a large scope, and the words' lexemes with the records that were counted of each.
+
+    Asks for a new count when it may be old, and for the first when there is none.
+    """
+    [found] = _rows(_KNOWN, {"scope": held.id, "words": words})
+    rows, mean_length, is_counted, is_old, some, lexemes, records = found
     if is_old and (is_counted or (some or 0) >= COUNTED_ROWS_MIN):
         _ask_for_count(held, is_first=rows is None)
-    return _Counted(rows, mean_length) if is_counted else None
+    counted = _Counted(rows, mean_length) if is_counted else None
+    return counted, dict(zip(lexemes or (), records or (), strict=True))
 
 
 def _ask_for_count(held: RecordScope, *, is_first: bool) -> None:
@@ -216,20 +233,30 @@ def _add_alike(held: RecordScope, counted: _Counted, lexemes: Mapping[str, int |
     """With the words in place of those that the scope does not hold: they may be typing errors."""
     counts: dict[str, int] = {}
     weights: dict[str, float] = {}
+    alike = _find_alike(held, [lexeme for lexeme, records in lexemes.items() if records is None])
     for lexeme, records in lexemes.items():
-        if records is None and not _rows(_HOLDS, [held.id, ranking.quote(lexeme)])[0][0]:
-            for term, alike, held_by in _find_alike(held, lexeme):
-                if term not in lexemes:
-                    counts[term], weights[term] = held_by, max(alike, weights.get(term, 0))
+        for term, share, held_by in alike.get(lexeme, ()):
+            if term not in lexemes:
+                counts[term], weights[term] = held_by, max(share, weights.get(term, 0))
         counts.setdefault(lexeme, records or 1)
     return Statistics(counted.rows, counted.mean_length, counts, weights)
 
 
-def _find_alike(held: RecordScope, lexeme: str) -> list[tuple[str, float, int]]:
-    """(word, how much alike, records that hold it). The first letter of a word is seldom wrong."""
-    values = {"scope": held.id, "term": lexeme, "length": len(lexeme), "limit": ALIKE_WORDS_MAX}
-    first = lexeme[0]
-    return _rows(_ALIKE, values | {"alike": ALIKE_MIN, "first": first, "last": f"{first}\U0010ffff"})
+def _find_alike(held: RecordScope, missing: Sequence[str]) -> dict[str, list[tuple[str, float, int]]]:
+    """(word, how much alike, records that hold it) by lexeme. The first letter of a word is seldom wrong."""
+    found: dict[str, list[tuple[str, float, int]]] = {}
+    if not missing:
+        return found
+    each = {
+        "lexemes": list(missing),
+        "quoted": [ranking.quote(lexeme) for lexeme in missing],
+        "firsts": [lexeme[0] for lexeme in missing],
+        "lasts": [f"{lexeme[0]}\U0010ffff" for lexeme in missing],
+    }
+    values = each | {"scope": held.id, "alike": ALIKE_MIN, "limit": ALIKE_WORDS_MAX}
+    for lexeme, term, share, records in _rows(_ALIKE, values):
+        found.setdefault(lexeme, []).append((term, share, records))
+    return found
 
 
 @atomic

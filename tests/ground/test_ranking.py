@@ -2,10 +2,12 @@
 
 import math
 import string
+import uuid
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.transaction import atomic
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -268,3 +270,25 @@ def test_a_named_author_counts_half_more(rows: Any) -> None:
     assert first == 1
     assert high == pytest.approx(1.5 * low)
     assert order(rows, "bo zebra", table=THREADED) == [2, 1, 0]  # two letters name nobody
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "scope"),
+    [
+        ("providers_recordindex", "record_id", "scope_id = %(scope)s"),
+        ("stores_memoryindex", "memory_id", "environment_id = %(scope)s AND store_id = %(scope)s"),
+    ],
+)
+def test_words_are_looked_up_by_words_and_lengths_by_their_index(
+    db: None, table: str, key: str, scope: str
+) -> None:
+    """In a table of many scopes a planner takes the index of lengths for cheap, and reads a whole scope by it."""
+    statement, values = ranking.rank_statement(
+        IndexTable(table, key=key), Wanted(["tea"]), scope=scope, values={"scope": uuid.uuid4()}, limit=5
+    )
+    with atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {statement}", values)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    words, _, lengths = plan.partition("CTE size")
+    assert "_lengths" not in words and "_lengths" in lengths

@@ -50,6 +50,7 @@ class RecallDesk:
 
     actor: Actor
     names: dict[str, str] = field(default_factory=dict)
+    held: dict[str, ScopeRow] = field(default_factory=dict)
 
     def _of(self, name: str) -> RecordScope:
         return RecordScope("bench", "api", name)
@@ -68,9 +69,10 @@ class RecallDesk:
         return [self.names[hit.id] for hit in found.hits]
 
     def rank(self, name: str, query: str) -> None:
-        """The ranking alone."""
-        held = ensure_scope(self.scope(name))
+        """The ranking alone, in a scope that was looked up before."""
+        held = self.held.get(name) or ensure_scope(self.scope(name))
         assert held is not None
+        self.held[name] = held
         vector = record_vectors.find_query_vector(query)
         record_search.rank_records(held, query, limit=RECALL_HITS_MAX, vector=vector)
 
