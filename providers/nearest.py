@@ -1,6 +1,6 @@
 """The nearest vectors of a scope by pgvector, where the operator had it added; without it nothing here is used.
 
-`./hub embed_records --pgvector` creates the extension and the column `near` beside the vector's bytes. A scope is looked through
+`./hub embed_records --pgvector` creates the extension and the column `near`, an array of vectors, beside their bytes. A scope is looked through
 row by row: it is exact, and a few milliseconds up to NEAREST_ROWS_MAX records. In a larger one words alone find candidates.
 """
 
@@ -14,7 +14,7 @@ from django.db.transaction import atomic
 
 from memoryhub.embedded import SUPERUSER_NAME
 from memoryhub.errors import Unavailable
-from providers.embedding.vectors import unpack
+from providers.embedding.vectors import unpack_each
 from providers.record_models import RecordScope
 
 NEAREST_ROWS_MAX = 10_000
@@ -32,11 +32,12 @@ _NEAREST = """
 WITH same AS MATERIALIZED (
   SELECT record_id, near FROM providers_recordvector
    WHERE scope_id = %s AND model = %s AND dim = %s AND near IS NOT NULL)
-SELECT record_id FROM same ORDER BY near <=> %s::halfvec LIMIT %s
+SELECT record_id FROM same
+ ORDER BY (SELECT min(passage <=> %s::halfvec) FROM unnest(near) AS passage) LIMIT %s
 """
-_ADD = "UPDATE providers_recordvector SET near = %s::halfvec WHERE record_id = %s AND vector = %s"
+_ADD = "UPDATE providers_recordvector SET near = %s::halfvec[] WHERE record_id = %s AND vector = %s"
 _WITHOUT = """
-SELECT record_id, vector FROM providers_recordvector
+SELECT record_id, dim, vector FROM providers_recordvector
  WHERE vector IS NOT NULL AND near IS NULL AND record_id > %s ORDER BY record_id LIMIT %s
 """
 
@@ -58,11 +59,11 @@ def find_nearest(held: RecordScope, query: Sequence[float], *, model: str, limit
         return [key for (key,) in cursor]
 
 
-def add_near(rows: Sequence[tuple[UUID, bytes]]) -> None:
-    """A step: what these vectors are found by."""
+def add_near(rows: Sequence[tuple[UUID, int, bytes]]) -> None:
+    """A step: what these vectors (of which record, how many numbers, of all its passages) are found by."""
     with connection.cursor() as cursor:
-        for key, packed in rows:
-            cursor.execute(_ADD, [write_halfvec(unpack(packed)), key, packed])
+        for key, dim, packed in rows:
+            cursor.execute(_ADD, [[write_halfvec(one) for one in unpack_each(packed, dim)], key, packed])
 
 
 def write_halfvec(numbers: Sequence[float]) -> str:
@@ -77,7 +78,7 @@ def add_column() -> None:
             raise Unavailable("This PostgreSQL has no pgvector: install it, or go without --pgvector.")
     _create_extension()
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE providers_recordvector ADD COLUMN IF NOT EXISTS near halfvec")
+        cursor.execute("ALTER TABLE providers_recordvector ADD COLUMN IF NOT EXISTS near halfvec[]")
 
 
 def _create_extension() -> None:
@@ -106,7 +107,7 @@ def fill_column() -> int:
     return filled
 
 
-def _read_without(after: UUID) -> list[tuple[UUID, bytes]]:
+def _read_without(after: UUID) -> list[tuple[UUID, int, bytes]]:
     with connection.cursor() as cursor:
         cursor.execute(_WITHOUT, [after, ADDED_ROWS_MAX])
-        return [(key, bytes(packed)) for key, packed in cursor]
+        return [(key, dim, bytes(packed)) for key, dim, packed in cursor]

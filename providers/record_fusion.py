@@ -15,7 +15,7 @@ from django.db import connection
 from memoryhub.ranking import AUTHOR_FACTOR, AUTHOR_NAME_LENGTH_MIN
 from providers import nearest
 from providers.embedding import EmbeddingBackend, EmbeddingError, Vector
-from providers.embedding.vectors import cosine, pack, unpack
+from providers.embedding.vectors import cosine, pack, unpack, unpack_each
 from providers.record_models import RecordScope
 
 CANDIDATES_MAX = 100  # by words, and as many that stand nearest
@@ -84,7 +84,7 @@ def add_vectors(
         Candidate(
             key,
             scores.get(key, 0.0) / (AUTHOR_FACTOR if is_author else 1.0),
-            cosine(query, unpack(bytes(packed))) if packed else 0.0,
+            max(cosine(query, one) for one in unpack_each(bytes(packed), backend.dim)) if packed else 0.0,
             is_author,
         )
         for key, is_author, packed in rows

@@ -21,11 +21,11 @@ SELECT s.environment_id FROM providers_recordindex i JOIN providers_recordscope 
   LEFT JOIN providers_recordthread t ON t.id = i.thread
  WHERE i.thread <> i.record_id AND (t.scope_id IS DISTINCT FROM i.scope_id OR i.position >= t.count)
 """
-# What is forgotten has no vector, and none waits for one.
+# What is forgotten has no vector, and none waits for one. A vector is of one passage or of several, each as long.
 _VECTORS = """
 SELECT s.environment_id FROM providers_recordvector v JOIN providers_recordscope s ON s.id = v.scope_id
   LEFT JOIN providers_recordindex i ON i.record_id = v.record_id
- WHERE i.scope_id IS DISTINCT FROM v.scope_id OR octet_length(v.vector) <> 2 * v.dim OR octet_length(v.content_sha256) <> 32
+ WHERE i.scope_id IS DISTINCT FROM v.scope_id OR octet_length(v.vector) % (2 * v.dim) <> 0 OR octet_length(v.content_sha256) <> 32
 """
 _EFFECTS = """
 SELECT e.id FROM providers_memoryeffect e

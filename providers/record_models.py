@@ -130,8 +130,8 @@ class RecordIndex(models.Model):
 class RecordVector(models.Model):
     """What an embedding backend made of a record: see `providers.record_vectors`. It waits for one while it has none.
 
-    `vector`: `dim` numbers of 16 bits, of length one. `content_sha256`: of the text that was embedded. A hub with pgvector has a
-    column `near` too, which no model names.
+    `vector`: for each passage `dim` numbers of 16 bits, of length one. `content_sha256`: of the passages that were embedded. A hub
+    with pgvector has a column `near` too, which no model names.
     """
 
     record = models.OneToOneField(

@@ -5,7 +5,8 @@ so a record that was forgotten while its text was at the backend gets none.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import batched
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from memoryhub import jobs
 from memoryhub.digests import sha256_hex
 from providers import nearest
 from providers.embedding import BATCH_TEXTS_MAX, EmbeddingBackend, EmbeddingError, Vector, find_backend
+from providers.embedding.passages import cut_passages
 from providers.embedding.vectors import pack, unpack
 from providers.record_models import RecordScope
 
@@ -61,8 +63,10 @@ _WAITING = "SELECT count(*) FROM providers_recordvector WHERE vector IS NULL"
 
 
 class Waiting(NamedTuple):
+    """`passages`: what is embedded of a record."""
+
     record_id: UUID
-    text: str
+    passages: tuple[str, ...]
 
 
 def queue_vector(record_id: UUID, held: RecordScope) -> None:
@@ -80,10 +84,10 @@ def drop_vector(record_id: UUID) -> None:
         cursor.execute("DELETE FROM providers_recordvector WHERE record_id = %s", [record_id])
 
 
-def embedded_text(text: str, author: str | None, title: str | None) -> str:
-    """As an index row has it, but for tags and dates, which say little to a model."""
-    said = f"{author}: {text}" if author else text
-    return f"{title}\n{said}" if title else said
+def embedded_passages(text: str, author: str | None, title: str | None) -> tuple[str, ...]:
+    """Each with author and title, as an index row has them, but for tags and dates, which say little to a model."""
+    before = (f"{title}\n" if title else "") + (f"{author}: " if author else "")
+    return tuple(before + passage for passage in cut_passages(text))
 
 
 def find_query_vector(query: str) -> Vector | None:
@@ -146,7 +150,7 @@ def count_waiting() -> int:
 def _claim() -> list[Waiting]:
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [CLAIM_SECONDS, BATCH_TEXTS_MAX])
-        return [Waiting(key, embedded_text(text, author, title)) for key, author, title, text in cursor]
+        return [Waiting(key, embedded_passages(text, author, title)) for key, author, title, text in cursor]
 
 
 def _embed(backend: EmbeddingBackend, waiting: Sequence[Waiting]) -> int:
@@ -167,12 +171,17 @@ def _embed(backend: EmbeddingBackend, waiting: Sequence[Waiting]) -> int:
 
 
 def _pack(backend: EmbeddingBackend, waiting: Sequence[Waiting]) -> list[bytes]:
-    """Raises: EmbeddingError."""
-    vectors = backend.embed_documents([one.text for one in waiting])
-    packed = [pack(vector, backend.dim) for vector in vectors]
-    if len(packed) != len(waiting):
-        raise EmbeddingError(f"The backend gave {len(packed)} vectors for {len(waiting)} texts.")
-    return packed
+    """Of each record the vectors of its passages. Raises: EmbeddingError."""
+    packed = _pack_each(backend, [passage for one in waiting for passage in one.passages])
+    return [b"".join(next(packed) for _ in one.passages) for one in waiting]
+
+
+def _pack_each(backend: EmbeddingBackend, passages: Sequence[str]) -> Iterator[bytes]:
+    for batch in batched(passages, BATCH_TEXTS_MAX):
+        vectors = backend.embed_documents(batch)
+        if len(vectors) != len(batch):
+            raise EmbeddingError(f"The backend gave {len(vectors)} vectors for {len(batch)} texts.")
+        yield from (pack(vector, backend.dim) for vector in vectors)
 
 
 @atomic
@@ -180,9 +189,11 @@ def _fill(backend: EmbeddingBackend, waiting: Sequence[Waiting], packed: Sequenc
     filled = 0
     with connection.cursor() as cursor:
         for one, vector in sorted(zip(waiting, packed, strict=True)):
-            row: list[Any] = [backend.name, backend.dim, vector, bytes.fromhex(sha256_hex(one.text))]
+            content_sha256 = bytes.fromhex(sha256_hex("\0".join(one.passages)))
+            row: list[Any] = [backend.name, backend.dim, vector, content_sha256]
             cursor.execute(_FILL, [*row, one.record_id])
             filled += cursor.rowcount
     if nearest.is_ready():
-        nearest.add_near([(one.record_id, vector) for one, vector in zip(waiting, packed, strict=True)])
+        rows = [(one.record_id, backend.dim, vector) for one, vector in zip(waiting, packed, strict=True)]
+        nearest.add_near(rows)
     return filled

@@ -1,4 +1,4 @@
-"""Vectors as bytes: numbers of 16 bits, little-endian, of length one. Pure."""
+"""Vectors as bytes: numbers of 16 bits, little-endian, of length one; those of a text's passages one after the other. Pure."""
 
 import math
 import struct
@@ -26,6 +26,12 @@ def pack(vector: Vector, dim: int) -> bytes:
 
 def unpack(packed: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(packed) // NUMBER_BYTES}e", packed)
+
+
+def unpack_each(packed: bytes, dim: int) -> list[tuple[float, ...]]:
+    """Of each passage."""
+    length = dim * NUMBER_BYTES
+    return [unpack(packed[start : start + length]) for start in range(0, len(packed), length)]
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:

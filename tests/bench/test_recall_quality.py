@@ -1,11 +1,13 @@
 """The figures of a recall benchmark: what a ranked list is worth against its evidence."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tools.bench.recall_data import join, read_conversations
+from tools.bench.recall_data import Conversation, Question, Turn, join, read_conversations
+from tools.bench.recall_long import LENGTH_MAX, join_turns
 from tools.bench.recall_quality import Measured, goals, score
 
 
@@ -33,8 +35,9 @@ def test_vectors_that_find_less_miss_their_goal() -> None:
     found, lost = Measured("words", 600), Measured("vectors", 600)
     found.scores["single-hop"] = [score(["a"], frozenset({"a"}))]
     lost.scores["single-hop"] = [score(["x"], frozenset({"a"}))]
-    assert [goal.is_met for goal in goals(found, [], found)] == [True, True, True]
-    assert [goal.is_met for goal in goals(found, [], lost)] == [True, True, False]
+    assert [goal.is_met for goal in goals(found, [], [found, found, found])] == [True, True, True, True]
+    assert [goal.is_met for goal in goals(found, [], [lost, found, found])] == [True, True, False, True]
+    assert [goal.is_met for goal in goals(found, [], [found, found, lost])] == [True, True, True, False]
 
 
 def test_conversations_are_read_and_joined(tmp_path: Path) -> None:
@@ -50,3 +53,17 @@ def test_conversations_are_read_and_joined(tmp_path: Path) -> None:
     joined = join([one], 5)
     assert len(joined.turns) == 5 and joined.turns == join([one], 5).turns
     assert joined.questions[0].evidence == {one.turns[0].name}
+
+
+def test_turns_are_joined_into_long_records_that_hold_the_evidence() -> None:
+    at = datetime(2023, 5, 8, tzinfo=UTC)
+    turns = [Turn(f"t{n}", "Ann", f"session {n // 30}", at, f"{n} " + "tea " * 30) for n in range(40)]
+    asked = [
+        Question("When?", "temporal", frozenset({"t0", "t29", "gone"})),
+        Question("No?", "x", frozenset({"gone"})),
+    ]
+    joined = join_turns([Conversation("c", turns, asked)])
+    assert [one.text.count("Ann: ") for one in joined.turns] == [15, 15, 10]
+    assert all(len(one.text) <= LENGTH_MAX for one in joined.turns)
+    assert [one.thread for one in joined.turns] == ["session 0", "session 0", "session 1"]
+    assert [one.evidence for one in joined.questions] == [frozenset({"long-0", "long-1"})]

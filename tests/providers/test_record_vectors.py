@@ -4,6 +4,7 @@ import io
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -205,6 +206,37 @@ def test_more_than_a_batch_is_made(desk: RecordDesk) -> None:
     assert all(row.vector is not None for row in vectors_of(desk).values())
 
 
+LONG = "He went by car. " * 40 + "Then there was tea. " + "The dog barked at a song. " * 39 + "The end."
+
+
+def test_a_long_record_is_found_by_one_of_its_passages(desk: RecordDesk, settings: Any) -> None:
+    """As one vector it would be of cars and dogs more than of tea."""
+    settings.EMBEDDING_PERCENT = 100
+    desk.save(LONG, author="Ann")
+    desk.save("A drink while he had to drive a vehicle.")
+    seen: list[str] = []
+    Meanings.before = seen.extend
+    record_vectors.embed_records()
+    passages = [text for text in seen if text != "A drink while he had to drive a vehicle."]
+    assert len(passages) == 4 and all(text.startswith("Ann: ") for text in passages)
+    assert len(bytes(vectors_of(desk)[LONG].vector or b"")) == 4 * 8
+    assert desk.find("Which music and pet?", k=1) == [LONG]
+    assert desk.find("Which vehicle?", k=1) == [LONG]
+
+
+def test_passages_of_many_records_go_in_batches_and_each_stays_with_its_record(desk: RecordDesk) -> None:
+    for number in range(BATCH_TEXTS_MAX):
+        desk.save(f"{LONG}{number}")
+    desk.save("Tea.")
+    sizes: list[int] = []
+    Meanings.before = lambda texts: sizes.append(len(texts))
+    assert record_vectors.embed_records() == BATCH_TEXTS_MAX + 1
+    assert max(sizes) == BATCH_TEXTS_MAX
+    rows = vectors_of(desk)
+    lengths = {text: len(bytes(row.vector or b"")) for text, row in rows.items()}
+    assert lengths.pop("Tea.") == 8 and set(lengths.values()) == {4 * 8}
+
+
 def test_what_was_saved_before_the_backend_was_chosen_is_made_up_for(
     desk: RecordDesk, settings: Any, backend: EmbeddingBackend
 ) -> None:
@@ -377,6 +409,15 @@ def test_pgvector_finds_what_no_word_and_no_newness_would(
     assert "Tea in the morning." not in desk.find("Which beverage?"), "the two newest are cars"
 
 
+def test_pgvector_finds_a_long_record_by_its_nearest_passage(desk: RecordDesk, with_pgvector: None) -> None:
+    desk.save(LONG)
+    desk.save("Car, tea.")
+    record_vectors.embed_records()
+    rows = vectors_of(desk)
+    found = nearest.find_nearest(desk.row(), [0.0, 1.0, 0.0, 0.0], model="meanings", limit=5)
+    assert found == [rows[LONG].record_id, rows["Car, tea."].record_id]
+
+
 def test_vectors_from_before_pgvector_are_added_to_it(
     desk: RecordDesk, with_pgvector: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +430,25 @@ def test_vectors_from_before_pgvector_are_added_to_it(
     assert found == [vectors_of(desk)["Tea in the morning."].record_id]
 
 
+def test_long_records_that_have_one_vector_wait_anew_and_pgvector_keeps_the_others(
+    desk: RecordDesk, with_pgvector: None
+) -> None:
+    """As a hub comes from before there were passages."""
+    desk.save(LONG)
+    desk.save("Tea.")
+    record_vectors.embed_records()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE providers_recordvector ALTER COLUMN near TYPE halfvec USING near[1]")
+        [operation] = import_module("providers.migrations.0020_vectors_of_passages").Migration.operations
+        cursor.execute(operation.sql)
+    rows = vectors_of(desk)
+    assert (rows["Tea."].vector is None, rows[LONG].vector is None) == (False, True)
+    found = nearest.find_nearest(desk.row(), [1.0, 0.0, 0.0, 0.0], model="meanings", limit=5)
+    assert found == [rows["Tea."].record_id]
+    assert record_vectors.embed_records() == 1
+    assert len(bytes(vectors_of(desk)[LONG].vector or b"")) == 4 * 8
+
+
 def test_pgvector_compares_no_vectors_of_another_length(desk: RecordDesk, with_pgvector: None) -> None:
     desk.save("Tea.")
     desk.save("A car.")
@@ -396,7 +456,8 @@ def test_pgvector_compares_no_vectors_of_another_length(desk: RecordDesk, with_p
     other = vectors_of(desk)["A car."].record_id
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE providers_recordvector SET dim = 2, near = '[1,0]' WHERE record_id = %s", [other]
+            "UPDATE providers_recordvector SET dim = 2, near = ARRAY['[1,0]'::halfvec] WHERE record_id = %s",
+            [other],
         )
     found = nearest.find_nearest(desk.row(), [1.0, 0.0, 0.0, 0.0], model="meanings", limit=5)
     assert found == [vectors_of(desk)["Tea."].record_id]
