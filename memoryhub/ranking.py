@@ -224,6 +224,7 @@ def rank_statement(
     values = {**values, **_lexeme_values(wanted), "limit": limit}
     if statistics is not None and wanted.lexemes:
         assert wanted.filter is None, "a filter counts for itself"
+        assert table.threaded, "who counts a scope keeps threads"
         found = _counted_scores(table, wanted, scope)
         values |= _statistic_values(wanted, statistics) | _spread_values(wanted)
         return f"{found} ORDER BY score DESC, {table.key} DESC LIMIT %(limit)s", values
@@ -301,15 +302,13 @@ def _counted_scores(table: IndexTable, wanted: Wanted, scope: str) -> str:
         for n in range(len(wanted.lexemes))
     )
     score = _score(tf_idf, "%(mean)s::float8")
-    place = ", thread, position" if table.threaded else ""
-    final = _rescored(table, scope, score) if table.threaded else f" SELECT {table.key}, score FROM own"  # noqa: S608
     return f"""
 WITH found AS (
-    SELECT {table.key}{place}, length, ARRAY[terms] AS boxed FROM {table.name}
+    SELECT {table.key}, thread, position, length, ARRAY[terms] AS boxed FROM {table.name}
      WHERE {scope} AND terms @@ %(any)s::tsquery OFFSET 0
 ), own AS MATERIALIZED (
-    SELECT {table.key}{place}, {score} AS score FROM found ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
-){final}"""  # noqa: S608 - names of columns and numbers; every value is a parameter
+    SELECT {table.key}, thread, position, {score} AS score FROM found ORDER BY score DESC, {table.key} DESC LIMIT %(own_rows)s
+){_rescored(table, scope, score)}"""  # noqa: S608 - names of columns and numbers; every value is a parameter
 
 
 _PLACES = """, place AS (
