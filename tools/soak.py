@@ -6,6 +6,7 @@
   disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
   neighbour one tenant sends fifty times as much as another, over its limit; the other's p99 with and without it
   schema    the tests that call every operation with made-up requests, 1,000 examples for each
+  deadlines calls of services that never end, with not a second more than promised: on a machine that is free
   calls     workers of services killed at each point of a call, 25 rounds
   turns     host calls raced, killed, stopped and left silent, 25 rounds
   histories advances, adoptions and commits judged by an oracle, 500 histories of 200 calls
@@ -43,6 +44,7 @@ SCHEMA_TESTS, SCHEMA_SIZE = "tests/hostile/test_schema.py", {"MEMORYHUB_TEST_SCH
 CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
 CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
 RACES, RACES_SIZE = "tests/providers/test_races.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "200"}
+DEADLINES, DEADLINES_SIZE = "tests/providers/test_live_http.py", {"MEMORYHUB_TEST_QUIET": "1"}
 CALLS, CALLS_SIZE = "tests/providers/test_killed_workers.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 TURNS, TURNS_SIZE = "tests/authority/test_host_calls.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 HISTORIES, HISTORIES_SIZE = "tests/authority/test_histories.py", {"MEMORYHUB_TEST_HISTORIES": "500"}
@@ -217,6 +219,7 @@ SOAKS: dict[str, Soak] = {
     "neighbour": Soak(1, 240, soak_neighbour, own_hub),
     "schema": Soak(1, 14_400, partial(soak_tests, SCHEMA_TESTS, SCHEMA_SIZE), nullcontext),
     "races": Soak(1, 3_600, partial(soak_tests, RACES, RACES_SIZE), nullcontext),
+    "deadlines": Soak(3, 900, partial(soak_tests, DEADLINES, DEADLINES_SIZE), nullcontext),
     "calls": Soak(1, 3_600, partial(soak_tests, CALLS, CALLS_SIZE), nullcontext),
     "turns": Soak(1, 3_600, partial(soak_tests, TURNS, TURNS_SIZE), nullcontext),
     "histories": Soak(1, 3_600, partial(soak_tests, HISTORIES, HISTORIES_SIZE), nullcontext),

@@ -346,8 +346,8 @@ def _ends(mark: str) -> bool:
 def test_a_command_that_takes_too_long_is_killed_with_all_that_it_started(desk: Desk) -> None:
     marks = ["86401.25", "86402.25"]
     command = f"sleep {marks[0]} & (sleep {marks[1]} & wait) & echo begun; wait"
-    said = desk.refused("bash", command=command, timeout_ms=700)
-    assert "longer than 0.7 seconds" in said and said.endswith("begun\n")
+    said = desk.refused("bash", command=command, timeout_ms=3_000)
+    assert "longer than 3 seconds" in said and said.endswith("begun\n")
     assert all(_ends(mark) for mark in marks)
 
 

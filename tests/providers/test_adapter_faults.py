@@ -123,7 +123,7 @@ def test_a_service_that_is_silent_is_a_timeout(adapted: Adapted, monkeypatch: py
     monkeypatch.setattr(remote, "PROVIDER_SECONDS_MAX", 0.4)
     adapted.fake.endpoint.script = [misbehaving.hang]
     started = time.monotonic()
-    assert told(adapted.recall()) == ("timeout", True) and time.monotonic() - started < 2
+    assert told(adapted.recall()) == ("timeout", True) and time.monotonic() - started < 5
 
 
 def test_nothing_leaves_without_a_secret_or_to_an_address_that_is_not_listed(

@@ -195,7 +195,7 @@ def test_a_message_that_comes_again_while_its_call_is_in_the_air_ends_itself(ser
     session_id = service.open()
     request_id = service.begin(session_id)
     service.endpoint.exchanges.clear()
-    service.endpoint.script = [misbehaving.after(1.0)]
+    service.endpoint.script = [misbehaving.after(4.0)]
     with ThreadPoolExecutor(1) as pool:
         called = pool.submit(
             in_thread, lambda: service.call(session_id, request_id, "memory_remember", fact="x")
@@ -204,6 +204,6 @@ def test_a_message_that_comes_again_while_its_call_is_in_the_air_ends_itself(ser
             time.sleep(0.01)
         started = time.monotonic()
         http_operations.run_handed_over(service.operations()[0].id)
-        assert time.monotonic() - started < 0.3
+        assert time.monotonic() - started < 3
         assert called.result().output == {"status": "stored"}
     assert len(service.endpoint.exchanges) == 1

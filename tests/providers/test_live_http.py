@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from statistics import median
 from typing import Any
 
@@ -19,6 +21,7 @@ from memoryhub.private_origins import parse_private_origins
 from providers import declared, endpoint_declarations, endpoints
 from providers.models import ExternalRecord, HttpOperation, MemoryEffect, MemoryRecord
 from tests.live import LiveCaller
+from tests.noise import NOISE_SECONDS
 from tests.providers import misbehaving
 from tests.providers.desk import Desk
 from tests.providers.live_parts import Parts, running_parts
@@ -174,22 +177,17 @@ def test_the_seventeenth_wait_of_a_process_is_answered_at_once_and_asked_for_aga
     service = Service(make_tenant(), parts.endpoint)
     call = parts.hub.caller(service.tenant.key)
     await_recall(call, service.open(), "first")
-    parts.endpoint.always = misbehaving.after(1.5)
-    sessions = [service.open() for _ in range(17)]
-
-    def ask(session_id: str) -> tuple[float, Any]:
-        started = time.monotonic()
-        answer = recall(call, session_id, "r1")
-        return time.monotonic() - started, answer
-
+    opened = [service.open() for _ in range(17)]
+    released = threading.Event()
+    parts.endpoint.always = lambda exchange: misbehaving.normal(exchange) if released.wait(5) else None
     with ThreadPoolExecutor(17) as pool:
-        answers = list(pool.map(ask, sessions))
-    late = [(seconds, answer) for seconds, answer in answers if answer.status == 202]
-    assert [answer.status for _, answer in answers].count(201) == 16
-    [(seconds, answer)] = late
-    assert seconds < 1.4
+        asked = {pool.submit(recall, call, session_id, "r1"): session_id for session_id in opened}
+        first = next(as_completed(asked))
+        released.set()  # until now nobody else has got an answer
+        statuses = Counter(one.result().status for one in asked)
+    answer, session_id = first.result(), asked[first]
+    assert (answer.status, statuses) == (202, {201: 16, 202: 1})
     assert (answer.body["state"], answer.body["memory"]) == ("recalling", {})
-    session_id = sessions[[answer.status for _, answer in answers].index(202)]
     url = f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
     end = time.monotonic() + 10
     while (polled := call("GET", url).body)["state"] == "recalling" and time.monotonic() < end:
@@ -203,10 +201,10 @@ def test_who_prefers_not_to_wait_does_not(parts: Parts) -> None:
     call = parts.hub.caller(service.tenant.key)
     session_id = service.open()
     await_recall(call, session_id, "first")
-    parts.endpoint.always = misbehaving.after(1.0)
+    parts.endpoint.always = misbehaving.after(4.0)
     started = time.monotonic()
     answer = recall(call, session_id, "r1", Prefer="respond-async")
-    assert answer.status == 202 and time.monotonic() - started < 0.9
+    assert answer.status == 202 and time.monotonic() - started < 3.5
     asked_again = answer.headers["location"]
     assert asked_again == f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
     wait_until(lambda: call("GET", asked_again).body["state"] == "accepted")
@@ -273,7 +271,8 @@ def test_calls_of_a_service_that_hangs_do_not_delay_documents(parts: Parts) -> N
     assert {one.status for one in outcomes} <= {502, 202}  # nobody waits longer than twelve seconds
     figures = {name: (median(one), one[-1]) for name, one in (("idle", idle), ("busy", busy))}
     print(json.dumps({name: [round(1000 * value, 1) for value in pair] for name, pair in figures.items()}))
-    assert busy[-1] <= max(2 * idle[-1], 0.1), figures
+    assert median(busy) <= 2 * median(idle) + 0.05, figures
+    assert busy[-1] <= max(2 * idle[-1], 0.1 + NOISE_SECONDS), figures
 
 
 def test_a_write_whose_worker_is_killed_is_uncertain_and_not_sent_again(parts: Parts) -> None:
@@ -365,9 +364,10 @@ def test_sixteen_calls_that_never_end_take_ten_seconds_and_hold_up_no_other_serv
         "free_after_s": round(free, 2),
     }
     print(json.dumps(figures))
-    assert min(took) >= 9.9 and max(took) <= 10.3
-    assert free <= 0.5
-    assert busy[-1] <= max(2 * idle[-1], 0.25), figures
+    assert min(took) >= 9.9 and max(took) <= 10.3 + NOISE_SECONDS
+    assert free <= 0.5 + NOISE_SECONDS
+    assert median(busy) <= 2 * median(idle) + 0.1, figures
+    assert busy[-1] <= max(2 * idle[-1], 0.25 + NOISE_SECONDS), figures
 
 
 def test_lost_messages_cost_seconds_and_no_call(parts: Parts) -> None:
@@ -386,8 +386,8 @@ def test_lost_messages_cost_seconds_and_no_call(parts: Parts) -> None:
         parts.flush_queue()
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_until(lambda: len(parts.endpoint.exchanges) == 10, seconds=6)
-    assert max(exchange.at for exchange in parts.endpoint.exchanges) - asked <= 5
+    wait_until(lambda: len(parts.endpoint.exchanges) == 10, seconds=6 + NOISE_SECONDS)
+    assert max(exchange.at for exchange in parts.endpoint.exchanges) - asked <= 5 + NOISE_SECONDS
     mine = HttpOperation.objects.filter(project_id=service.actor.project_id)
     wait_until(lambda: not mine.exclude(state="done").exists())
     assert {one.code for one in mine} <= {"ok", "host_overloaded"}
@@ -409,7 +409,7 @@ def test_without_a_queue_services_are_still_called(parts: Parts) -> None:
         parts.worker.start()
         parts.sweeper.start()
     print(json.dumps({"without_queue_s": [round(min(took), 2), round(max(took), 2)]}))
-    assert max(took) <= 5
+    assert max(took) <= 5 + NOISE_SECONDS
 
 
 def ask_without_queue(parts: Parts, call: LiveCaller, session_id: str) -> list[float]:

@@ -231,9 +231,9 @@ def test_a_note_of_basic_memory_is_taken_whole() -> None:
 @pytest.mark.parametrize(("items", "blanks"), [(30, 8_000), (1, 100_000)])
 def test_blanks_behind_the_target_of_a_relation_take_no_time(items: int, blanks: int) -> None:
     note = f"- is [[Tea]]{' ' * blanks}x\n- is [[Tea]] ({')' * blanks}x\n" * items
-    started = time.monotonic()
+    started = time.process_time()
     found = read("basic_memory", ("n.md", note))
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert all(one.where.startswith("n.md, text") for one in found), "what is no relation is text"
 
 
