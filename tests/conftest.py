@@ -1,5 +1,7 @@
 """Fixtures every test may ask for."""
 
+import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -12,8 +14,20 @@ from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 from whitenoise.base import WhiteNoise
 
+from tests.embedded import OWN_POSTGRES
 from tests.live import LiveHub, url_of
 from tests.world import Caller, Tenant, make_tenant
+
+
+def pytest_collection_finish() -> None:
+    """The modules and the tests stay: the collector, which else looks through all of them, may stop a test for a second."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    return os.environ.get(OWN_POSTGRES) == "1"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memoryhub.embedded import EmbeddedPostgres, EmbeddedQueue, ensure_secrets
 
+OWN_POSTGRES = "MEMORYHUB_TEST_OWN_POSTGRES"  # its databases go away with it
 # The data of a test run need not survive a power cut.
 FAST_SETTINGS = {
     "fsync": "off",
@@ -38,6 +39,7 @@ def start() -> None:
     os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
     if not os.environ.get("DATABASE_URL"):
         _start_postgres(data_dir)
+        os.environ[OWN_POSTGRES] = "1"
     if not os.environ.get("REDIS_URL"):
         _start_queue(data_dir)
 
