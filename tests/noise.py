@@ -6,15 +6,6 @@ else runs (`./hub soak deadlines`).
 """
 
 import os
-from collections.abc import Callable
 
 NOISE_SECONDS = 0.0 if os.environ.get("MEMORYHUB_TEST_QUIET") == "1" else 2.0
-TIMES_MAX = 5
-
-
-def least(measure: Callable[[], float], within: float) -> float:
-    """The least of what was measured: once where that is within the bound, else up to five times."""
-    taken = [measure()]
-    while min(taken) > within and len(taken) < TIMES_MAX:
-        taken.append(measure())
-    return min(taken)
+TIMES_MAX = 5  # of which the least counts
