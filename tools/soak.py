@@ -6,7 +6,7 @@
   disk      the data folder's disk filled to the last byte and freed again (Linux, as root)
   neighbour one tenant sends fifty times as much as another, over its limit; the other's p99 with and without it
   schema    the tests that call every operation with made-up requests, 1,000 examples for each
-  deadlines calls of services that never end, with not a second more than promised: on a machine that is free
+  deadlines the tests that bound a time, with not a second more than promised: on a machine that is free
   calls     workers of services killed at each point of a call, 25 rounds
   turns     host calls raced, killed, stopped and left silent, 25 rounds
   histories advances, adoptions and commits judged by an oracle, 500 histories of 200 calls
@@ -44,7 +44,12 @@ SCHEMA_TESTS, SCHEMA_SIZE = "tests/hostile/test_schema.py", {"MEMORYHUB_TEST_SCH
 CONTENT_TEST = "tests/hostile/test_content.py::test_any_text_is_kept"
 CONTENT_SIZE = {"MEMORYHUB_TEST_CONTENT_EXAMPLES": "5000"}
 RACES, RACES_SIZE = "tests/providers/test_races.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "200"}
-DEADLINES, DEADLINES_SIZE = "tests/providers/test_live_http.py", {"MEMORYHUB_TEST_QUIET": "1"}
+DEADLINES = (
+    "tests/providers/test_live_http.py tests/providers/test_http_calls.py tests/providers/test_egress.py"
+    " tests/providers/test_adapter_faults.py tests/providers/test_killed_workers.py tests/webhooks/test_sending.py"
+    " tests/concurrency/test_locks.py tests/ground/test_wakeups.py tests/stores/test_changes.py"
+)
+DEADLINES_SIZE = {"MEMORYHUB_TEST_QUIET": "1"}
 CALLS, CALLS_SIZE = "tests/providers/test_killed_workers.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 TURNS, TURNS_SIZE = "tests/authority/test_host_calls.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 HISTORIES, HISTORIES_SIZE = "tests/authority/test_histories.py", {"MEMORYHUB_TEST_HISTORIES": "500"}
@@ -122,7 +127,7 @@ def soak_neighbour(hub: CrashHub, seed: int, seconds: float) -> Result:
 
 def soak_tests(tests: str, size: dict[str, str], place: None, seed: int, seconds: float) -> Result:
     """Tests of the suite at another size, in a run of their own; `seconds` bounds each."""
-    command = [sys.executable, "-m", "pytest", "-q", tests, "-o", f"timeout={seconds:.0f}"]
+    command = [sys.executable, "-m", "pytest", "-q", *tests.split(), "-o", f"timeout={seconds:.0f}"]
     environment = os.environ | size | {"MEMORYHUB_TEST_SCHEMA_SEED": str(seed)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     *_, last = ended.stdout.strip().splitlines() or ["no output"]

@@ -204,7 +204,7 @@ def test_who_prefers_not_to_wait_does_not(parts: Parts) -> None:
     parts.endpoint.always = misbehaving.after(4.0)
     started = time.monotonic()
     answer = recall(call, session_id, "r1", Prefer="respond-async")
-    assert answer.status == 202 and time.monotonic() - started < 3.5
+    assert answer.status == 202 and time.monotonic() - started < 0.9 + NOISE_SECONDS
     asked_again = answer.headers["location"]
     assert asked_again == f"/v1/sessions/{session_id}/model-requests/{answer.body['id']}"
     wait_until(lambda: call("GET", asked_again).body["state"] == "accepted")
