@@ -107,9 +107,8 @@ def test_a_hang_after_a_failure_ends_with_the_ten_seconds_of_the_operation(servi
     with pytest.raises(RecallFailed) as failed:
         service.recall(service.open())
     assert failed.value.facts["cause"]["code"] == "deadline_exceeded"
-    assert (
-        9.7 <= time.monotonic() - started <= 10.5 + NOISE_SECONDS
-    )  # ten seconds of the second attempt: thirteen
+    took = time.monotonic() - started  # thirteen, were they of the second attempt
+    assert 9.7 <= took <= 10.5 + NOISE_SECONDS
     assert service.endpoint.exchanges[1].ended.wait(2)
 
 
