@@ -334,7 +334,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "memoryhub.static_files.HashedFiles"},
 }
 
 # Every view of the API is a memoryhub.api.HubView, which reads keys and bodies itself.

@@ -5,9 +5,16 @@ from pathlib import Path
 
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
+from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 from memoryhub import __version__
 from memoryhub.data_version import digest_files, read_state, write_state
+
+
+class HashedFiles(CompressedManifestStaticFilesStorage):
+    """What one module imports from another is named with its digest too."""
+
+    support_js_module_import_aggregation = True
 
 
 def collect_if_changed(data_dir: Path) -> None:

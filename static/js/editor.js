@@ -1,13 +1,13 @@
 // A <textarea data-editor> becomes an editor with line numbers, search and colours. The textarea stays the field of the
 // form: it holds the text, and is written to only by what a person changes. Its value ("markdown", "json", "yaml") names
 // the language; without one, the ending of the form's data-path, or of its field `path`, does.
-const module = document.querySelector("link[data-codemirror]");
-const {
+import {
   bracketMatching, Compartment, defaultKeymap, EditorState, EditorView, highlightActiveLine, highlightActiveLineGutter,
   highlightSelectionMatches, highlightSpecialChars, HighlightStyle, history, historyKeymap, json, keymap, lineNumbers,
   markdown, openSearchPanel, search, searchKeymap, showPanel, syntaxHighlighting, tags, yaml,
-} = await import(module.href);
+} from "../vendor/codemirror.js";
 
+const { nonce } = document.querySelector("link[data-codemirror]");
 const LANGUAGES = { json, markdown, yaml };
 const ENDINGS = { json: "json", markdown: "markdown", md: "markdown", yaml: "yaml", yml: "yaml" };
 const HEIGHT_MIN = 160;
@@ -103,7 +103,7 @@ function enhance(textarea) {
     doc: textarea.value,
     parent: frame,
     extensions: [
-      EditorView.cspNonce.of(module.nonce), look, syntaxHighlighting(colours),
+      EditorView.cspNonce.of(nonce), look, syntaxHighlighting(colours),
       EditorView.contentAttributes.of(attributesOf(textarea)),
       EditorState.readOnly.of(textarea.readOnly || textarea.disabled),
       lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), highlightSpecialChars(), highlightSelectionMatches(), bracketMatching(),
@@ -117,6 +117,7 @@ function enhance(textarea) {
     ],
   });
   const focused = document.activeElement === textarea;
+  const { selectionStart: anchor, selectionEnd: head } = textarea;
   textarea.hidden = true;
   textarea.after(frame);
   view.requestMeasure();
@@ -125,6 +126,7 @@ function enhance(textarea) {
   textarea.form?.addEventListener("reset", () => setTimeout(() => {
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: textarea.value } });
   }));
+  if (focused) view.dispatch({ selection: { anchor, head }, scrollIntoView: true }); // who typed already types on
   if (focused || textarea.autofocus) view.focus();
 }
 

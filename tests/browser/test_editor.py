@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 
 from stores import memories, memory_stores
 from stores.models import Memory
@@ -30,15 +30,18 @@ def opened(
     live: LiveHub, tenant: Tenant, memory: Memory, scheme: Literal["light", "dark"] = "light"
 ) -> Iterator[Page]:
     """The page that edits the memory. Nothing may be wrong with it at the end."""
-    session = new_session(tenant.owner)
-    store = memory.store.wire_id
+    session, address = new_session(tenant.owner), address_of(live, tenant, memory)
     with open_window(width=1200, scheme=scheme) as window:
         enter(window.page, live.url, session)
-        base = f"{live.url}/p/{tenant.project.wire_id}/development/stores/{store}"
-        window.page.goto(f"{base}/memories/{memory.wire_id}/edit")
-        window.page.locator(".cm-content").wait_for()
+        window.page.goto(address)
+        assert window.page.locator(".cm-content").count() == 1, "it is there when the page has come"
         yield window.page
         assert window.wrongs == []
+
+
+def address_of(live: LiveHub, tenant: Tenant, memory: Memory) -> str:
+    environment = f"{live.url}/p/{tenant.project.wire_id}/development"
+    return f"{environment}/stores/{memory.store.wire_id}/memories/{memory.wire_id}/edit"
 
 
 def content_of(memory: Memory) -> str:
@@ -91,6 +94,31 @@ def test_the_keyboard_finds_and_leaves(live: LiveHub, live_tenant: Tenant, memor
         assert page.evaluate("document.activeElement.classList.contains('cm-content')"), (
             "the label leads into it"
         )
+
+
+def test_who_types_before_the_editor_has_come_types_on(
+    live: LiveHub, live_tenant: Tenant, memory: Memory
+) -> None:
+    session, address = new_session(live_tenant.owner), address_of(live, live_tenant, memory)
+    held: list[Route] = []
+    with open_window(width=1200, scheme="light") as window:
+        page = window.page
+        enter(page, live.url, session)
+        page.route("**/vendor/codemirror*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright sets names on it
+        page.goto(address, wait_until="commit")
+        field = page.locator("textarea[name=content]")
+        field.focus()
+        page.keyboard.press("Control+Home")
+        page.keyboard.insert_text("before, ")
+        assert page.locator(".cm-content").count() == 0
+        while not held:
+            page.wait_for_timeout(20)
+        held[0].continue_()
+        page.locator(".cm-content").wait_for()
+        page.keyboard.insert_text("after")
+        save(page)
+        assert window.wrongs == []
+    assert content_of(memory) == f"before, after{TEXT}"
 
 
 def test_a_refusal_is_told_of_the_editor(live: LiveHub, live_tenant: Tenant, memory: Memory) -> None:

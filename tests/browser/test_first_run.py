@@ -39,7 +39,7 @@ def test_from_the_printed_link_to_a_first_memory(
         assert "/v1/memory_stores/memstore_" in page.locator(".empty pre").inner_text()
         page.get_by_role("link", name="New memory").click()
         page.get_by_label("Path").fill("/tea.md")
-        page.locator("textarea[name=content], .cm-content").last.fill("She likes green tea.")
+        page.get_by_role("textbox", name="Text").fill("She likes green tea.")
         page.get_by_role("button", name="Save the memory").click()
         assert "She likes green tea." in page.get_by_role("main").inner_text()
         page.get_by_role("link", name="MemoryHub", exact=True).click()
