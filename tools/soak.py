@@ -13,6 +13,7 @@
   races     saves of models against freezes, ends, deletions and each other, 200 rounds for each
   content   the test that any text is kept byte for byte, 5,000 texts
   pages     what holds of every page in a browser: each in both themes and widths, each payload's pages opened
+  slow      the journeys in a browser that is ten times slower and 0.8 s away from the hub
 
 Prints a line for each run, and the seed and the faults of every one that failed; exits 1 when one did.
 """
@@ -54,6 +55,8 @@ CALLS, CALLS_SIZE = "tests/providers/test_killed_workers.py", {"MEMORYHUB_TEST_R
 TURNS, TURNS_SIZE = "tests/authority/test_host_calls.py", {"MEMORYHUB_TEST_RACE_ROUNDS": "25"}
 HISTORIES, HISTORIES_SIZE = "tests/authority/test_histories.py", {"MEMORYHUB_TEST_HISTORIES": "500"}
 PAGES, PAGES_SIZE = "tests/browser", {"MEMORYHUB_TEST_PAGES": "all"}
+SLOW = "tests/browser --deselect tests/browser/test_everywhere.py --deselect tests/browser/test_payloads.py"
+SLOW_SIZE = {"MEMORYHUB_TEST_PAGES_SLOW": "1"}
 COLUMNS = ("run", "seed", "seconds", "harms", "acknowledged", "refused", "no answer", "faults")
 
 
@@ -228,6 +231,7 @@ SOAKS: dict[str, Soak] = {
     "calls": Soak(1, 3_600, partial(soak_tests, CALLS, CALLS_SIZE), nullcontext),
     "turns": Soak(1, 3_600, partial(soak_tests, TURNS, TURNS_SIZE), nullcontext),
     "histories": Soak(1, 3_600, partial(soak_tests, HISTORIES, HISTORIES_SIZE), nullcontext),
+    "slow": Soak(1, 900, partial(soak_tests, SLOW, SLOW_SIZE), nullcontext),
     "pages": Soak(1, 1_800, partial(soak_tests, PAGES, PAGES_SIZE), nullcontext),
     "content": Soak(1, 3_600, partial(soak_tests, CONTENT_TEST, CONTENT_SIZE), nullcontext),
 }

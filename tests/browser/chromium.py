@@ -29,12 +29,18 @@ FLAGS = [
 ]
 # What holds of every page, of each in every way: takes several times as long. `./hub soak pages` does it.
 EVERY_WAY = os.environ.get("MEMORYHUB_TEST_PAGES") == "all"
+SLOW = os.environ.get("MEMORYHUB_TEST_PAGES_SLOW") == "1"
+SLOW_TIMES = 10
+SLOW_MILLISECONDS = 800
 _NOTE_VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
   console.error("violation " + event.violatedDirective + " " + event.blockedURI))"""
 
 
 def _until_loaded[**P](act: Callable[P, None]) -> Callable[P, None]:
-    """Playwright waits until the page that an act leads to begins to come; what is read after it would be read of half a page."""
+    """Playwright waits until the page that an act leads to begins to come, or the first part of it that is waited for.
+
+    What is read after it would be read of half a page, and a key be pressed that no script listens to yet.
+    """
 
     @wraps(act)
     def act_and_wait(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -46,10 +52,21 @@ def _until_loaded[**P](act: Callable[P, None]) -> Callable[P, None]:
     return act_and_wait
 
 
-for _name in ("click", "press"):
+for _name in ("click", "press", "wait_for"):
     setattr(Locator, _name, _until_loaded(getattr(Locator, _name)))
 
 type Sight = tuple[int, Literal["light", "dark"]]  # a window's width, and the scheme of colours
+
+
+def _slow_down(page: Page) -> None:
+    """As on a busy machine far from the hub: a script comes late, and runs for long."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_TIMES})
+    devtools.send("Network.enable")
+    devtools.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": SLOW_MILLISECONDS, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
 
 
 @dataclass
@@ -62,6 +79,17 @@ class Window:
     def is_too_wide(self) -> bool:
         wide: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         return wide
+
+
+def copied(shown: Locator, act: Callable[[], object]) -> str:
+    """What an act put on the clipboard. The page says so, in place of what is shown, and takes the word back soon."""
+    shown.evaluate(
+        """shown => new MutationObserver(() => { window.saidCopied ||= shown.textContent === "Copied"; })
+          .observe(shown, { childList: true })"""
+    )
+    act()
+    shown.page.wait_for_function("() => window.saidCopied")
+    return str(shown.page.evaluate("navigator.clipboard.readText()"))
 
 
 def in_ways(first: Sight, second: Sight) -> pytest.MarkDecorator:
@@ -116,6 +144,8 @@ def open_window(*, width: int, scheme: Literal["light", "dark"], script: bool = 
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.add_init_script(_NOTE_VIOLATIONS)
         window = Window(context.new_page())
+        if SLOW:
+            _slow_down(window.page)
         window.page.on("pageerror", lambda error: window.wrongs.append(str(error)))
         window.page.on("dialog", lambda dialog: window.wrongs.append(f"dialog {dialog.message}"))
         window.page.on(

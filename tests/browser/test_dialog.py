@@ -51,8 +51,8 @@ def test_a_question_opens_over_the_page_and_leads_back(
                 page.keyboard.press("Escape")
             else:
                 dialog.get_by_role("link", name="Cancel").click()
-            assert page.get_by_role("dialog").count() == 0
-            assert page.evaluate("document.activeElement.textContent") == "Archive…"
+            page.get_by_role("dialog").wait_for(state="detached")
+            page.wait_for_function("() => document.activeElement.textContent === 'Archive…'")
         open_dialog(page).get_by_role("button", name="Archive the store").click()
         page.get_by_role("status").wait_for()
         assert (page.url, page.get_by_role("status").inner_text()) == (url, "The store is archived.")

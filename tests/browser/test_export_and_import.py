@@ -1,6 +1,7 @@
 """A store goes out of one environment and into another with its history; both are rows that may be left and found again."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tests.browser.chromium import open_window
 from tests.browser.test_find_and_freeze import sign_in
 from tests.live import LiveHub
 from tests.world import Tenant, make_tenant
+
+ENDED_SECONDS_MAX = 60.0
 
 
 @pytest.fixture
@@ -99,7 +102,8 @@ def test_a_store_is_exported_and_imported_into_another_environment(
 
 def _reload_until_done(page: Page) -> None:
     """Without script a person looks again."""
-    for _ in range(100):
+    end = time.monotonic() + ENDED_SECONDS_MAX
+    while time.monotonic() < end:
         look = page.get_by_role("link", name="See how far it is now")
         if look.count() == 0:
             return

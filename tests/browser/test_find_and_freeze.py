@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from memoryhub import accounts
 from stores import memories, memory_stores
 from stores.models import Memory
-from tests.browser.chromium import in_ways, open_window
+from tests.browser.chromium import copied, in_ways, open_window
 from tests.live import LiveHub
 from tests.world import Tenant, make_tenant
 
@@ -74,9 +74,7 @@ def test_an_id_copies_itself_in_full_by_keyboard(live: LiveHub, known: tuple[Ten
         find_tea(page, live)
         shown = page.locator("aside [data-copy]").first
         shown.focus()
-        shown.press("Enter")
-        page.wait_for_function("el => el.textContent === 'Copied'", arg=shown.element_handle())
-        assert page.evaluate("navigator.clipboard.readText()") == shown.get_attribute("data-copy")
+        assert copied(shown, lambda: shown.press("Enter")) == shown.get_attribute("data-copy")
         assert window.wrongs == []
 
 

@@ -13,8 +13,7 @@ from tests.browser.everywhere import Address
 _NOTE_SHIFTS = """window.shifted = 0;
 new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value; })
   .observe({ type: "layout-shift", buffered: true });"""
-_EDITORS_STAND = "() => [...document.querySelectorAll('textarea[data-editor]')].every((one) => one.hidden)"
-_PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @dataclass
@@ -39,8 +38,7 @@ class Visits:
             if not address.is_for_guests:
                 enter(page, self.url, self.session)
             if self._open(address):
-                page.wait_for_function(_EDITORS_STAND)
-                page.evaluate(_PAINTED)
+                page.evaluate(PAINTED)
                 yield address, page
                 self.faults[address.name] += self.window.wrongs
             self.window.wrongs.clear()

@@ -105,6 +105,19 @@ def after(seconds: float, then: Behaviour = normal) -> Behaviour:
     return behave
 
 
+def once(event: threading.Event, then: Behaviour = normal) -> Behaviour:
+    """Answer when the event is set, if the client waits for it."""
+
+    def behave(exchange: Exchange) -> None:
+        end = time.monotonic() + GONE_SECONDS_MAX
+        while not event.is_set() and time.monotonic() < end:
+            if not exchange.wait(0.02):
+                return
+        then(exchange)
+
+    return behave
+
+
 def hang(exchange: Exchange) -> None:
     exchange.wait(GONE_SECONDS_MAX)
 
