@@ -53,6 +53,9 @@ RARE_LEXEMES_MIN = 2
 NEIGHBOUR_WEIGHTS = {-3: 0.064, -2: 0.16, -1: 0.4, 0: 1.0, 1: 0.6, 2: 0.3, 3: 0.15}
 AUTHOR_FACTOR = 1.5
 AUTHOR_NAME_LENGTH_MIN = 3
+# A short row of a thread that asks something knows less than the answers beside it, which have its words as neighbours.
+QUESTION_FACTOR, QUESTION_LENGTH_MAX = 0.75, 24
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 # A condition that every row meets. The index of (scope, length) holds the rows that meet it, so it is for those who say so: who
 # asks for words would be planned to read a whole scope of it, in a table of many scopes.
@@ -73,8 +76,8 @@ SELECT word, tsvector_to_array(to_tsvector('english', word)) FROM unnest(%s::tex
 class IndexTable:
     """A table with the columns `key`, `length` and `terms`, and those that scopes name.
 
-    `threaded`: it also has `thread` and `position`, unique together, and `author` in normalised words. A row then
-    gains from its neighbours in the thread, and when the query names its author.
+    `threaded`: it also has `thread` and `position`, unique together, `author` in normalised words, and `is_question`. A
+    row then gains from its neighbours in the thread, and when the query names its author; a question loses.
     """
 
     name: str
@@ -190,6 +193,10 @@ def _take_piece(piece: str, simple: list[str], whole: list[str]) -> None:
             whole.append(text[:WORD_LENGTH_MAX])
         else:
             simple.append(text[:WORD_LENGTH_MAX])
+
+
+def asks(text: str) -> bool:
+    return text.rstrip().endswith(QUESTION_MARKS)
 
 
 def read_operators(query: str) -> Operators:
@@ -316,19 +323,23 @@ _PLACES = """, place AS (
       FROM own CROSS JOIN unnest(%(away)s::int[], %(shares)s::float8[]) AS neighbour (away, share)
      GROUP BY 1, 2 ORDER BY 3 DESC LIMIT %(places)s
 )"""
-_FACTOR = f"CASE WHEN string_to_array(author, ' ') && %(names)s::text[] THEN {AUTHOR_FACTOR} ELSE 1 END"
+# By what a row's score is multiplied: of a table with threads, with `names` of the query.
+IS_NAMED = "string_to_array(author, ' ') && %(names)s::text[]"
+FACTOR = f"""(CASE WHEN {IS_NAMED} THEN {AUTHOR_FACTOR}::float8 ELSE 1 END
+       * CASE WHEN is_question THEN {QUESTION_FACTOR}::float8 ELSE 1 END)"""
 
 
 def _rescored(table: IndexTable, scope: str, score: str) -> str:
     """Each place by all that stands about it, whatever found it."""
     before, after = -min(NEIGHBOUR_WEIGHTS), max(NEIGHBOUR_WEIGHTS)
     return f"""{_PLACES}, named AS (
-    SELECT {table.key}, whole * {_FACTOR} AS score
+    SELECT {table.key}, whole * {FACTOR} AS score
       FROM place CROSS JOIN LATERAL (
            SELECT sum((%(shares_in_order)s::float8[])[place.position - position + {before + 1}] * {score}) AS whole,
                   any_value({table.key}) FILTER (WHERE position = place.position) AS {table.key},
-                  any_value(author) FILTER (WHERE position = place.position) AS author
-             FROM (SELECT {table.key}, author, position, length, ARRAY[terms] AS boxed FROM {table.name}
+                  any_value(author) FILTER (WHERE position = place.position) AS author,
+                  bool_or(is_question) FILTER (WHERE position = place.position) AS is_question
+             FROM (SELECT {table.key}, author, is_question, position, length, ARRAY[terms] AS boxed FROM {table.name}
                     WHERE thread = place.thread AND {scope}
                       AND position BETWEEN place.position - {after} AND place.position + {before} OFFSET 0) AS near
            ) AS beside
@@ -342,9 +353,9 @@ def _final_scores(table: IndexTable, scope: str) -> str:
     if not table.threaded:
         return f" SELECT {table.key}, score FROM own"  # noqa: S608 - a name
     return f"""{_PLACES}, named AS (
-    SELECT {table.key}, score * {_FACTOR} AS score
+    SELECT {table.key}, score * {FACTOR} AS score
       FROM place CROSS JOIN LATERAL (
-           SELECT {table.key}, author FROM {table.name}
+           SELECT {table.key}, author, is_question FROM {table.name}
             WHERE thread = place.thread AND position = place.position AND {scope} LIMIT 1) AS beside
 )
 SELECT {table.key}, score FROM named"""  # noqa: S608 - names and a number

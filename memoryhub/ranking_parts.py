@@ -1,4 +1,5 @@
-"""Why a row of an index has its score: what each lexeme gives, what its neighbours in the thread give, whether its author is named.
+"""Why a row of an index has its score: what each lexeme gives, what its neighbours in the thread give, whether its author is named
+and whether it asks.
 
 The same formula as in `memoryhub.ranking`, taken apart for few rows; a test holds the sum of the parts to the score. Pure but
 for what it is given to read.
@@ -15,6 +16,7 @@ from memoryhub.ranking import (
     LABEL_WEIGHTS,
     LENGTH_SHARE,
     NEIGHBOUR_WEIGHTS,
+    QUESTION_FACTOR,
     TF_SCALE,
     IndexTable,
     Statistics,
@@ -44,16 +46,17 @@ class Neighbour:
 
 @dataclass(slots=True)
 class Reasons:
-    """`parts`: of the row's own text, the greatest first; `factor`: by which the sum is multiplied, for its author."""
+    """`parts`: of the row's own text, the greatest first. The sum is multiplied by both factors."""
 
     parts: list[Part] = field(default_factory=list)
     neighbours: list[Neighbour] = field(default_factory=list)
-    factor: float = 1.0
+    author_factor: float = 1.0
+    question_factor: float = 1.0
 
     @property
     def score(self) -> float:
         own = sum(one.score for one in self.parts)
-        return self.factor * (own + sum(one.score for one in self.neighbours))
+        return self.author_factor * self.question_factor * (own + sum(one.score for one in self.neighbours))
 
 
 def count_statement(table: IndexTable, wanted: Wanted, *, scope: str) -> tuple[str, dict[str, Any]]:
@@ -82,7 +85,7 @@ def parts_statement(
     )
     found = f"""
 SELECT hit.{table.key}, beside.{table.key}, beside.position - hit.position, share,
-       string_to_array(hit.author, ' ') && %(names)s::text[],
+       string_to_array(hit.author, ' ') && %(names)s::text[], hit.is_question,
        {TF_SCALE} / (0.526 + 0.474 * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * beside.length::float8 / %(mean)s::float8)),
        ARRAY[{parts}]::float8[]
   FROM {table.name} hit CROSS JOIN unnest(%(away)s::int[], %(shares)s::float8[]) AS neighbour (away, share)
@@ -108,9 +111,10 @@ def _lexeme_values(wanted: Wanted) -> dict[str, Any]:
 def read_parts(wanted: Wanted, rows: Iterable[Sequence[Any]]) -> dict[UUID, Reasons]:
     """By the key of the row whose score it is."""
     found: dict[UUID, Reasons] = {}
-    for key, beside, away, share, is_named, scale, ranks in rows:
+    for key, beside, away, share, is_named, is_question, scale, ranks in rows:
         reasons = found.setdefault(key, Reasons())
-        reasons.factor = AUTHOR_FACTOR if is_named else 1.0
+        reasons.author_factor = AUTHOR_FACTOR if is_named else 1.0
+        reasons.question_factor = QUESTION_FACTOR if is_question else 1.0
         if beside == key:
             parts = [Part(lexeme, scale * rank) for lexeme, rank in zip(wanted.lexemes, ranks, strict=True)]
             reasons.parts = sorted(

@@ -1,7 +1,7 @@
 """The vector arm of a recall: the best by words, and what stands nearest, in one order by the sum of both scores.
 
-Source: design of recall. final = author * ((1 - share) * words / most of words + share * cosine / most of cosine). A record
-without a vector of the backend's model has the cosine 0, as one that says something else has.
+Source: design of recall. final = factor * ((1 - share) * words / most of words + share * cosine / most of cosine), with the factor of
+its author and of a question. A record without a vector of the backend's model has the cosine 0, as one that says something else has.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from memoryhub.ranking import AUTHOR_FACTOR, AUTHOR_NAME_LENGTH_MIN
+from memoryhub.ranking import AUTHOR_NAME_LENGTH_MIN, FACTOR
 from providers import nearest
 from providers.embedding import EmbeddingBackend, EmbeddingError, Vector
 from providers.embedding.vectors import cosine, pack, unpack, unpack_each
@@ -25,22 +25,22 @@ type Ranked = list[tuple[UUID, float]]
 _NEWEST = """
 SELECT record_id FROM providers_recordvector WHERE scope_id = %s AND vector IS NOT NULL ORDER BY record_id DESC LIMIT %s
 """
-_CANDIDATES = """
-SELECT i.record_id, string_to_array(i.author, ' ') && %(names)s::text[], v.vector
+_CANDIDATES = f"""
+SELECT i.record_id, {FACTOR}, v.vector
   FROM providers_recordindex i LEFT JOIN providers_recordvector v
        ON v.record_id = i.record_id AND v.model = %(model)s AND v.dim = %(dim)s
  WHERE i.scope_id = %(scope)s AND i.record_id = ANY(%(keys)s)
-"""
+"""  # noqa: S608 - names of columns and numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`words`: its score by words, without its author's part; 0 for one that only stands near."""
+    """`words`: its score by words, without the factor; 0 for one that only stands near."""
 
     key: UUID
     words: float
     cosine: float
-    is_author: bool
+    factor: float
 
 
 def fuse(candidates: Sequence[Candidate], *, share: float) -> Ranked:
@@ -50,8 +50,7 @@ def fuse(candidates: Sequence[Candidate], *, share: float) -> Ranked:
     most_cosine = most_cosine if most_cosine > 0 else 1.0
     scored = [
         (
-            (AUTHOR_FACTOR if one.is_author else 1.0)
-            * ((1 - share) * one.words / most_words + share * max(one.cosine, 0.0) / most_cosine),
+            one.factor * ((1 - share) * one.words / most_words + share * max(one.cosine, 0.0) / most_cosine),
             one.key,
         )
         for one in candidates
@@ -83,11 +82,11 @@ def add_vectors(
     candidates = [
         Candidate(
             key,
-            scores.get(key, 0.0) / (AUTHOR_FACTOR if is_author else 1.0),
+            scores.get(key, 0.0) / factor,
             max(cosine(query, one) for one in unpack_each(bytes(packed), backend.dim)) if packed else 0.0,
-            is_author,
+            factor,
         )
-        for key, is_author, packed in rows
+        for key, factor, packed in rows
     ]
     return fuse(candidates, share=settings.EMBEDDING_PERCENT / 100)[:limit]
 
@@ -109,8 +108,8 @@ def _find_near(
 
 def _read(
     held: RecordScope, keys: Sequence[UUID], backend: EmbeddingBackend, names: Sequence[str]
-) -> list[tuple[UUID, bool, Any]]:
-    """(key, whether the query names its author, its vector or None), each once."""
+) -> list[tuple[UUID, float, Any]]:
+    """(key, its factor, its vector or None), each once."""
     values: dict[str, Any] = {
         "scope": held.id,
         "keys": list(set(keys)),

@@ -106,7 +106,10 @@ class RecordThread(models.Model):
 
 
 class RecordIndex(models.Model):
-    """What a record is found by: see `memoryhub.ranking`. `thread` of a record without one is its own id."""
+    """What a record is found by: see `memoryhub.ranking`.
+
+    `thread` of a record without one is its own id; `is_question`: it asks something in a thread, in few words.
+    """
 
     record = models.OneToOneField(
         MemoryRecord, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="index"
@@ -120,6 +123,7 @@ class RecordIndex(models.Model):
     thread = models.UUIDField()
     position = models.IntegerField()
     author = models.TextField()
+    is_question = models.BooleanField(default=False, db_default=False)
     length = models.IntegerField()
     terms = SearchVectorField()
 

@@ -46,14 +46,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """`neighbours`: of the same thread; `factor`: for its author. `is_newest`: the query said nothing, so the newest came.
+    """`neighbours`: of the same thread; the factors are 1 where nothing is to say. `is_newest`: the query said nothing, so the newest came.
 
     `score`: what these make together; `is_whole`: the hit's own, which may count more than words.
     """
 
     words: list[Reason] = field(default_factory=list)
     neighbours: list[Neighbour] = field(default_factory=list)
-    factor: float = 1.0
+    author_factor: float = 1.0
+    question_factor: float = 1.0
     score: float = 0.0
     is_whole: bool = True
     is_newest: bool = False
@@ -153,7 +154,9 @@ def _explain(hit: MemoryHit, reasons: Reasons, said: _Said, record: HeldRecord) 
         for one in reasons.parts
     ]
     is_whole = math.isclose(hit.score, reasons.score, rel_tol=0.001, abs_tol=0.001)
-    return Why(parts, reasons.neighbours, reasons.factor, reasons.score, is_whole)
+    return Why(
+        parts, reasons.neighbours, reasons.author_factor, reasons.question_factor, reasons.score, is_whole
+    )
 
 
 def _rows(sql: str, values: Any) -> list[Any]:

@@ -43,7 +43,7 @@ def why_of(searched: Searched, place: int = 0) -> Why:
 
 
 def sum_of(why: Why) -> float:
-    return why.factor * sum(one.score for one in (*why.words, *why.neighbours))
+    return why.author_factor * why.question_factor * sum(one.score for one in (*why.words, *why.neighbours))
 
 
 def talk(desk: RecordDesk) -> None:
@@ -106,7 +106,7 @@ def test_a_score_says_where_the_words_stand_who_is_named_and_what_is_beside(desk
     best = find(desk, "Elin crane")
     assert best.hits[0].hit.text == "By gate 3, behind the crane."
     why = why_of(best)
-    assert why.factor == 1.5, "the query names its author"
+    assert why.author_factor == 1.5, "the query names its author"
     assert {(one.word, one.places) for one in why.words} == {("crane", ("text",)), ("elin", ("author",))}
     assert [one.away for one in why.neighbours] == [1, 2], "what comes after it in its thread"
     invoices = why_of(find(desk, "billing in September of the invoices yard"))
@@ -119,6 +119,17 @@ def test_a_score_says_where_the_words_stand_who_is_named_and_what_is_beside(desk
     assert [one.score for one in invoices.words] == sorted(
         (one.score for one in invoices.words), reverse=True
     )
+
+
+def test_a_question_says_that_it_counts_less(owner: Site, desk: RecordDesk) -> None:
+    talk(desk)
+    found = {one.hit.text: one.why for one in find(desk, "Where is the yard?").hits}
+    asked = found["Where is the yard of the boats?"]
+    assert asked is not None and asked.question_factor == 0.75
+    assert [one.hit.text for one in find(desk, "yard").hits][-1] != "Invoices go to the yard."
+    shown = search(owner, desk, "Where is the yard?").content.decode()
+    assert shown.count("It is a short question, which answers little") == 1
+    assert "× 0.75" in shown
 
 
 def test_a_score_that_counts_more_than_words_is_told_from_theirs(desk: RecordDesk) -> None:

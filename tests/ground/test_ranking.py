@@ -17,6 +17,7 @@ from memoryhub.ranking import (
     WORDS_BYTES_MAX,
     IndexTable,
     Wanted,
+    asks,
     rank_statement,
     read_operators,
     words,
@@ -139,7 +140,7 @@ def rows(db: None) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TEMPORARY TABLE ranked (id int PRIMARY KEY, scope text, thread int, position int, author text,"
-            " length int, terms tsvector, UNIQUE (thread, position)) ON COMMIT DROP"
+            " is_question bool, length int, terms tsvector, UNIQUE (thread, position)) ON COMMIT DROP"
         )
         yield cursor
 
@@ -149,10 +150,10 @@ def write(
 ) -> None:
     for text in texts:
         cursor.execute(
-            """INSERT INTO ranked SELECT (SELECT count(*) FROM ranked), %s, %s, (SELECT count(*) FROM ranked), %s,
+            """INSERT INTO ranked SELECT (SELECT count(*) FROM ranked), %s, %s, (SELECT count(*) FROM ranked), %s, %s,
                coalesce((SELECT sum(cardinality(positions)) FROM unnest(terms)), 0), setweight(terms, %s)
                FROM to_tsvector('english', %s) AS terms""",
-            [scope, thread, words(author), label, words(text)],
+            [scope, thread, words(author), asks(text), label, words(text)],
         )
 
 
@@ -270,6 +271,30 @@ def test_a_named_author_counts_half_more(rows: Any) -> None:
     assert first == 1
     assert high == pytest.approx(1.5 * low)
     assert order(rows, "bo zebra", table=THREADED) == [2, 1, 0]  # two letters name nobody
+
+
+def test_a_question_counts_less_and_gives_its_neighbours_as_much(rows: Any) -> None:
+    write(rows, "Where is the zebra?", "In the barn, as ever.", thread=1)
+    write(rows, "There is the zebra.", "In the barn, as ever.", thread=2)
+    scores = dict(rank(rows, "zebra", table=THREADED))
+    assert list(scores) == [2, 0, 3, 1]
+    assert scores[0] == pytest.approx(0.75 * scores[2])
+    assert scores[1] == pytest.approx(scores[3])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("Where?", True),
+        ("Where? \n", True),
+        ("哪里？", True),
+        ("أين؟", True),
+        ("Where? There.", False),
+        ("", False),
+    ],
+)
+def test_what_ends_in_a_question_mark_asks(text: str, is_one: bool) -> None:
+    assert asks(text) is is_one
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_scores_are_added_by_their_share() -> None:
     first, second, third = (uuid.UUID(int=number) for number in (1, 2, 3))
     fused = fuse(
         [
-            Candidate(first, words=4.0, cosine=0.0, is_author=False),
-            Candidate(second, words=2.0, cosine=0.8, is_author=False),
-            Candidate(third, words=0.0, cosine=0.4, is_author=True),
+            Candidate(first, words=4.0, cosine=0.0, factor=1.0),
+            Candidate(second, words=2.0, cosine=0.8, factor=1.0),
+            Candidate(third, words=0.0, cosine=0.4, factor=1.5),
         ],
         share=0.25,
     )
@@ -73,7 +73,7 @@ def test_scores_are_added_by_their_share() -> None:
 
 def test_of_equal_scores_the_latest_is_first_and_what_is_opposite_counts_nothing() -> None:
     one, other = uuid.UUID(int=1), uuid.UUID(int=2)
-    same = [Candidate(key, words=0.0, cosine=-0.5, is_author=False) for key in (one, other)]
+    same = [Candidate(key, words=0.0, cosine=-0.5, factor=1.0) for key in (one, other)]
     assert fuse(same, share=0.5) == [(other, 0.0), (one, 0.0)]
     assert fuse([], share=0.5) == []
 

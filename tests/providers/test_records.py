@@ -1,6 +1,7 @@
 """Remember, recall, forget over the built-in provider: what is kept, what is found, what is gone."""
 
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from memoryhub import deletions, jobs
 from memoryhub.actors import RecordScope
 from memoryhub.errors import NotFound, Unprocessable
 from memoryhub.models import AuditEvent
+from memoryhub.ranking import QUESTION_LENGTH_MAX
 from providers import held_records, record_search
 from providers.contract import (
     Binding,
@@ -236,6 +238,49 @@ def test_neighbours_in_a_thread_gain_and_an_author_who_is_named(records: RecordD
     hits = records.recall("What boats does Caroline like?").hits
     rows = {row.record_id: row.author for row in RecordRow.objects.filter(scope=records.row())}
     assert rows[hits[0].id] == "Caroline"
+
+
+def test_a_question_in_a_thread_stands_behind_what_answers_as_well(records: RecordDesk) -> None:
+    records.save("Has the boat left the harbour?", thread="a")
+    records.save("The boat has left the harbour.", thread="b")
+    assert records.find("Has the boat left the harbour?") == [
+        "The boat has left the harbour.",
+        "Has the boat left the harbour?",
+    ]
+
+
+QUESTION_AT_MOST = f"{' '.join(f'word{number}' for number in range(QUESTION_LENGTH_MAX))}?"
+QUESTIONS = [
+    ("Where is the boat?", "talk", True),
+    ("Where is the boat? \n", "talk", True),
+    ("ボートはどこ？", "talk", True),
+    (QUESTION_AT_MOST, "talk", True),
+    (f"boats {QUESTION_AT_MOST}", "talk", False),
+    ("Where is the boat?", None, False),
+    ("Where is the boat? In the harbour.", "talk", False),
+]
+
+
+@pytest.mark.parametrize(("text", "thread", "is_one"), QUESTIONS)
+def test_a_short_question_in_a_thread_is_one(
+    records: RecordDesk, text: str, thread: str | None, is_one: bool
+) -> None:
+    records.save(text, thread=thread)
+    [row] = RecordIndex.objects.filter(scope=records.row())
+    assert row.is_question is is_one
+
+
+def test_questions_of_an_older_hub_are_marked(records: RecordDesk) -> None:
+    for number, (text, thread, _) in enumerate(QUESTIONS):
+        records.save(text, thread=thread, key=f"k{number}")
+    held = RecordIndex.objects.filter(scope=records.row())
+    said = list(held.order_by("record_id").values_list("is_question", flat=True))
+    held.update(is_question=False)
+    migration = import_module("providers.migrations.0021_questions_in_threads").Migration
+    with connection.cursor() as cursor:
+        cursor.execute(migration.operations[1].sql)
+    assert list(held.order_by("record_id").values_list("is_question", flat=True)) == said
+    assert said == [is_one for _, _, is_one in QUESTIONS]
 
 
 def test_titles_tags_and_dates_find_a_record(records: RecordDesk) -> None:

@@ -15,6 +15,7 @@ from django.db.transaction import atomic
 
 from memoryhub import ids, ranking
 from memoryhub.actors import Actor, RecordScope
+from memoryhub.ranking import QUESTION_LENGTH_MAX
 from providers import record_search, record_vectors, records
 from providers.contract import Scope, scope_of
 from providers.limits import RECALL_HITS_MAX
@@ -35,13 +36,15 @@ INSERT INTO providers_memoryrecord (id, project_id, scope_id, record_id, version
 SELECT id, %s, %s, record_id, '1', '', '', text, 'host', %s, record_id
   FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS given (id, record_id, text)
 """
-_INDEX = """
-INSERT INTO providers_recordindex (record_id, project_id, scope_id, thread, position, author, terms, length)
-SELECT id, %s, %s, thread, position, author, terms, coalesce((SELECT sum(cardinality(positions)) FROM unnest(terms)), 0)
-  FROM (SELECT id, thread, position, author, to_tsvector('english', words) AS terms
-          FROM unnest(%s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::text[])
-               AS given (id, thread, position, author, words)) AS made
-"""
+_INDEX = f"""
+INSERT INTO providers_recordindex
+       (record_id, project_id, scope_id, thread, position, author, is_question, terms, length)
+SELECT id, %s, %s, thread, position, author, asks AND length <= {QUESTION_LENGTH_MAX}, terms, length
+  FROM (SELECT id, thread, position, author, asks, to_tsvector('english', words) AS terms
+          FROM unnest(%s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::bool[], %s::text[])
+               AS given (id, thread, position, author, asks, words)) AS made
+ CROSS JOIN LATERAL (SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(terms)) AS counted
+"""  # noqa: S608 - a number
 
 
 @dataclass(slots=True)
@@ -146,4 +149,5 @@ def _fields(turn: Turn) -> dict[str, Any]:
 def _index_row(held: ScopeRow, key: UUID, turn: Turn, places: dict[str, int]) -> tuple[Any, ...]:
     place = places[turn.thread] = places.get(turn.thread, -1) + 1
     words = ranking.words(record_search.indexed_text(turn.text, turn.author, (), turn.occurred_at))
-    return key, thread_id_of(held.id, turn.thread), place, ranking.words(turn.author), words
+    thread, author = thread_id_of(held.id, turn.thread), ranking.words(turn.author)
+    return key, thread, place, author, ranking.asks(turn.text), words
