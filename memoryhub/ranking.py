@@ -196,6 +196,7 @@ def _take_piece(piece: str, simple: list[str], whole: list[str]) -> None:
 
 
 def asks(text: str) -> bool:
+    """Whether it ends in a question mark, of Latin, Chinese or Arabic script."""
     return text.rstrip().endswith(QUESTION_MARKS)
 
 
@@ -324,8 +325,7 @@ _PLACES = """, place AS (
      GROUP BY 1, 2 ORDER BY 3 DESC LIMIT %(places)s
 )"""
 # By what a row's score is multiplied: of a table with threads, with `names` of the query.
-IS_NAMED = "string_to_array(author, ' ') && %(names)s::text[]"
-FACTOR = f"""(CASE WHEN {IS_NAMED} THEN {AUTHOR_FACTOR}::float8 ELSE 1 END
+FACTOR = f"""(CASE WHEN string_to_array(author, ' ') && %(names)s::text[] THEN {AUTHOR_FACTOR}::float8 ELSE 1 END
        * CASE WHEN is_question THEN {QUESTION_FACTOR}::float8 ELSE 1 END)"""
 
 
