@@ -28,7 +28,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path, tests: str, name: str = "test_it.py") -> int:
+def run(folder: Path, tests: str, name: str = "tests/browser/test_it.py") -> int:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(tests)
@@ -42,7 +42,7 @@ def test_what_failed_must_pass_three_times_alone(
     assert run(suite, SELDOM.format(fails=fails)) == 1
     assert again.main(suite) == status
     said = capfd.readouterr().out
-    assert ("passed 3 times alone: test_it.py::test_seldom" in said) == (status == 0)
+    assert ("passed 3 times alone: tests/browser/test_it.py::test_seldom" in said) == (status == 0)
     assert "test_good" not in said
 
 
@@ -55,8 +55,8 @@ def test_three_are_run_again_and_four_are_not(suite: Path) -> None:
         assert again.main(suite) == status
 
 
-@pytest.mark.parametrize("name", ["tests/crash/test_it.py", "tests/concurrency/test_it.py"])
-def test_what_looks_for_what_happens_seldom_counts_at_once(suite: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["tests/crash/test_it.py", "tests/providers/test_races.py"])
+def test_what_does_not_hang_on_the_time_counts_at_once(suite: Path, name: str) -> None:
     run(suite, SELDOM.format(fails=(1,)), name)
     assert again.main(suite) == 1
     assert (suite / "runs").read_text() == "x"
@@ -64,9 +64,9 @@ def test_what_looks_for_what_happens_seldom_counts_at_once(suite: Path, name: st
 
 def test_what_cannot_be_read_is_not_run_again(suite: Path) -> None:
     run(suite, "import nothing_of_this_name\n")
-    assert again.why_not(again.read_failed(suite)) == "test_it.py could not be read"
+    assert again.why_not(again.read_failed(suite)) == "tests/browser/test_it.py could not be read"
 
 
-def test_every_place_that_counts_at_once_is_there() -> None:
+def test_every_place_that_hangs_on_the_time_is_there() -> None:
     root = Path(again.__file__).parents[1]
-    assert [place for place in again.COUNT_AT_ONCE if not (root / place).exists()] == []
+    assert [place for place in again.HANG_ON_TIME if not (root / place).exists()] == []
