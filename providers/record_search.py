@@ -44,13 +44,13 @@ INSERT INTO providers_recordthread AS held (id, project_id, scope_id, count) VAL
     ON CONFLICT (id) DO UPDATE SET count = held.count + 1 RETURNING count - 1
 """
 # The words of the title have the label A, so that they count twice.
-_INDEX = f"""
+_INDEX = """
 INSERT INTO providers_recordindex
        (record_id, project_id, scope_id, thread, position, author, is_question, terms, length)
-SELECT %s, %s, %s, %s, %s, %s, %s AND length <= {QUESTION_LENGTH_MAX}, terms, length
+SELECT %s, %s, %s, %s, %s, %s, %s AND length <= %s, terms, length
   FROM (SELECT setweight(to_tsvector('english', %s), 'A') || to_tsvector('english', %s) AS terms) AS made
  CROSS JOIN LATERAL (SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(terms)) AS counted
-"""  # noqa: S608 - a number
+"""
 # What is known of the scope, and the query's lexemes in order with how many records hold each.
 _KNOWN = f"""
 SELECT s.records, s.mean_length, s.counted_at IS NOT NULL,
@@ -138,6 +138,7 @@ def index_record(row_id: UUID, held: RecordScope, record: MemoryRecord) -> None:
                 position,
                 ranking.words(record.author or ""),
                 record.thread is not None and ranking.asks(record.text),
+                QUESTION_LENGTH_MAX,
                 ranking.words(record.title or ""),
                 ranking.words(indexed_text(record.text, record.author, record.tags, record.occurred_at)),
             ],

@@ -36,15 +36,15 @@ INSERT INTO providers_memoryrecord (id, project_id, scope_id, record_id, version
 SELECT id, %s, %s, record_id, '1', '', '', text, 'host', %s, record_id
   FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS given (id, record_id, text)
 """
-_INDEX = f"""
+_INDEX = """
 INSERT INTO providers_recordindex
        (record_id, project_id, scope_id, thread, position, author, is_question, terms, length)
-SELECT id, %s, %s, thread, position, author, asks AND length <= {QUESTION_LENGTH_MAX}, terms, length
+SELECT id, %s, %s, thread, position, author, asks AND length <= %s, terms, length
   FROM (SELECT id, thread, position, author, asks, to_tsvector('english', words) AS terms
           FROM unnest(%s::uuid[], %s::uuid[], %s::int[], %s::text[], %s::bool[], %s::text[])
                AS given (id, thread, position, author, asks, words)) AS made
  CROSS JOIN LATERAL (SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(terms)) AS counted
-"""  # noqa: S608 - a number
+"""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class RecallDesk:
             cursor.execute(_BINDINGS, [held.project_id, held.id, names])
             texts = [turn.text for turn in turns]
             cursor.execute(_RECORDS, [held.project_id, held.id, held.namespace, keys, names, texts])
-            cursor.execute(_INDEX, [held.project_id, held.id, *columns])
+            cursor.execute(_INDEX, [held.project_id, held.id, QUESTION_LENGTH_MAX, *columns])
 
 
 def _fields(turn: Turn) -> dict[str, Any]:
