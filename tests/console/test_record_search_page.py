@@ -126,7 +126,6 @@ def test_a_question_says_that_it_counts_less(owner: Site, desk: RecordDesk) -> N
     found = {one.hit.text: one.why for one in find(desk, "Where is the yard?").hits}
     asked = found["Where is the yard of the boats?"]
     assert asked is not None and asked.question_factor == 0.75
-    assert [one.hit.text for one in find(desk, "yard").hits][-1] != "Invoices go to the yard."
     shown = search(owner, desk, "Where is the yard?").content.decode()
     assert shown.count("It is a short question, which answers little") == 1
     assert "× 0.75" in shown

@@ -99,6 +99,16 @@ def test_words_and_meaning_count_together(desk: RecordDesk, settings: Any) -> No
     assert desk.find("drink list")[0] == "Tea, a hot drink."
 
 
+def test_a_named_author_and_a_question_count_for_what_is_near_too(desk: RecordDesk, settings: Any) -> None:
+    desk.save("Tea.", thread="plain")
+    desk.save("The tea.", thread="named", author="Ann")
+    desk.save("Tea?", thread="asked")
+    record_vectors.embed_records()
+    settings.EMBEDDING_PERCENT = 100
+    scores = {hit.text: hit.score for hit in desk.recall("Which beverage for Ann").hits}
+    assert scores == {"The tea.": pytest.approx(1.5), "Tea.": pytest.approx(1), "Tea?": pytest.approx(0.75)}
+
+
 def test_what_has_no_vector_yet_is_found_by_its_words(desk: RecordDesk) -> None:
     desk.save("Tea in the morning.")
     record_vectors.embed_records()
