@@ -101,10 +101,14 @@ def test_who_types_before_the_editor_has_come_types_on(
 ) -> None:
     session, address = new_session(live_tenant.owner), address_of(live, live_tenant, memory)
     held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
     with open_window(width=1200, scheme="light") as window:
         page = window.page
         enter(page, live.url, session)
-        page.route("**/vendor/codemirror*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright sets names on it
+        page.route("**/vendor/codemirror*", hold)
         page.goto(address, wait_until="commit")
         field = page.locator("textarea[name=content]")
         field.focus()

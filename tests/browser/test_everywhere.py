@@ -15,9 +15,8 @@ from tests.browser.chromium import EVERY_WAY, Sight, Window, open_window
 from tests.browser.entering import new_session
 from tests.browser.everywhere import Address, list_addresses
 from tests.browser.example import make_example
-from tests.browser.visits import PAINTED, Visits
+from tests.browser.visits import Visits
 from tests.live import LiveHub
-from tests.noise import TIMES_MAX
 
 AXE = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
@@ -86,15 +85,12 @@ def violations(page: Page, options: dict[str, Any] = AXE) -> list[str]:
 
 
 def least_shift(page: Page) -> float:
-    """How far the page moved while it was drawn; of several loads when the first moved, as a busy machine may cut one in two."""
-    least: float = page.evaluate("window.shifted")
-    for _ in range(TIMES_MAX - 1):
-        if least <= SHIFT_MAX:
-            break
-        page.reload(wait_until="load")
-        page.evaluate(PAINTED)
-        least = min(least, page.evaluate("window.shifted"))
-    return least
+    """How far the page moved while it was drawn; of two loads when the first moved, as a busy machine may cut one in two."""
+    first: float = page.evaluate("window.shifted")
+    if first <= SHIFT_MAX:
+        return first
+    page.reload(wait_until="load")
+    return min(first, page.evaluate("window.shifted"))
 
 
 def turn(window: Window, sight: Sight) -> None:

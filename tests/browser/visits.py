@@ -13,7 +13,7 @@ from tests.browser.everywhere import Address
 _NOTE_SHIFTS = """window.shifted = 0;
 new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value; })
   .observe({ type: "layout-shift", buffered: true });"""
-PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Visits:
             if not address.is_for_guests:
                 enter(page, self.url, self.session)
             if self._open(address):
-                page.evaluate(PAINTED)
+                page.evaluate(_PAINTED)
                 yield address, page
                 self.faults[address.name] += self.window.wrongs
             self.window.wrongs.clear()
