@@ -46,7 +46,7 @@ def test_a_token_is_shown_once(call: Caller, url: str) -> None:
     made = call("POST", f"{url}/credentials", {"name": "other host"})
     assert made.status == 201 and made.body["token"].startswith("mhe_")
     listed = call("GET", f"{url}/credentials")
-    assert made.body["token"].rpartition("_")[2].encode() not in listed.content
+    assert made.body["token"].split("_", 2)[2].encode() not in listed.content
     assert [one["name"] for one in listed.body["data"]] == ["other host", "host"]
     revoked = call("POST", f"{url}/credentials/{made.body['id']}/revoke").body
     again = call("POST", f"{url}/credentials/{made.body['id']}/revoke").body

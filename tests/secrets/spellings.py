@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 
+# A shorter one could stand in any page by chance.
+SECRET_LETTERS_MIN = 10
+
+
 def spellings(secret: str) -> Iterator[bytes]:
+    assert len(secret) >= SECRET_LETTERS_MIN, "too short to be sought"
     raw = secret.encode()
     yield raw
     yield quote(secret, safe="").encode()
