@@ -194,9 +194,11 @@ def test_an_unknown_credential_with_an_expired_deadline_is_unknown(host: Host) -
 
 def test_too_many_requests(host: Host, settings: Any) -> None:
     settings.KEY_REQUESTS_PER_MINUTE_MAX = 1
-    host.recall()
-    answer = host.recall()
-    assert code(answer) == (429, "rate_limited") and int(answer.headers["retry-after"]) >= 1
+    answers = [host.recall() for _ in range(3)]
+    # The minute may turn once between two of them.
+    assert answers[0].status == 200 and 429 in [answer.status for answer in answers]
+    refused = next(answer for answer in answers if answer.status == 429)
+    assert code(refused) == (429, "rate_limited") and int(refused.headers["retry-after"]) >= 1
 
 
 # --- recall ---
