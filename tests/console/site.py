@@ -50,6 +50,11 @@ def lasting(response: HttpResponse) -> bytes:
     return _OF_THIS_ANSWER.sub(b"", response.content)
 
 
+def words_of(answer: Any) -> str:
+    """The body without ids, digests and the tokens of forms, in which a short word may stand by chance."""
+    return re.sub(r"[0-9a-f]{32,}", "", lasting(answer).decode())
+
+
 def form_of(answer: Any) -> dict[str, str]:
     """The fields of the page's form as a browser sends them."""
     shown = answer.content.decode().partition("<main")[2]

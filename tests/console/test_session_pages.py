@@ -8,7 +8,7 @@ from django.test import override_settings
 from memoryhub.models import Environment, Project, Secret, Session
 from memoryhub.secrets import find_value
 from providers.models import Binding, Namespace, Projection, Resource, ToolCall
-from tests.console.site import Site, add_person, form_of, sign_in
+from tests.console.site import Site, add_person, form_of, sign_in, words_of
 from tests.providers.desk import Desk
 from tests.world import Tenant
 
@@ -91,7 +91,7 @@ def test_what_was_erased_is_erased_on_the_page_of_the_request(owner: Site, desk:
     desk.save(session_id, request_id, "The gate code is 4242.")
     form = form_of(owner.get("/resources/playbook/documents/team-a/delete")) | {"typed_id": "team-a"}
     assert owner.post("/resources/playbook/documents/team-a/delete", form).status_code == 302
-    shown = text(owner.get(f"/sessions/{session_id}/requests/{request_id}"))
+    shown = words_of(owner.get(f"/sessions/{session_id}/requests/{request_id}"))
     assert "Arguments and outcome were erased" in shown
     assert "The text was erased" in shown
     assert "4242" not in shown

@@ -375,28 +375,29 @@ def test_a_service_that_loses_a_reply_keeps_one_record(
     settings.MEMORY_PROVIDERS = json.dumps(declared)
     host = Host(committed, backing="provider")
     fake.replies_lost = 1
-    first = host.tool("remember", fact=FACT, operationId="same")
-    again = host.tool("remember", fact=FACT, operationId="same")
+    same = {"operationId": "same", "partition": "team-alpha"}  # no names that could stand in a digest
+    first = host.tool("remember", fact=FACT, **same)
+    again = host.tool("remember", fact=FACT, **same)
     assert (first.status, again.content) == (200, first.content)
     result = first.body["result"]
     assert result["status"] == status
     assert [one.text for one in fake.kept] == [FACT]
-    assert host.id not in fake.everything() and "p1" not in fake.everything()
-    assert host.recall("deploy").body["text"] == FACT
-    assert host.recall("deploy", partition="p2").body["text"] == ""
-    assert code(host.tool("forget", id=result["id"], partition="p2")) == (404, "not_found")
-    external_partitions.delete_partition(host.id, partition_id(host), actor=host.actor)
+    assert host.id not in fake.everything() and "team-alpha" not in fake.everything()
+    assert host.recall("deploy", partition="team-alpha").body["text"] == FACT
+    assert host.recall("deploy", partition="team-beta").body["text"] == ""
+    assert code(host.tool("forget", id=result["id"], partition="team-beta")) == (404, "not_found")
+    external_partitions.delete_partition(host.id, partition_id(host, "team-alpha"), actor=host.actor)
     endpoint_erasures.sweep_erasures()
     assert fake.kept == []
-    assert [one.partition for one in partitions(host)] == ["p2"]
-    assert code(host.tool("remember", fact=FACT, operationId="same")) == (410, "erased")
+    assert [one.partition for one in partitions(host)] == ["team-beta"]
+    assert code(host.tool("remember", fact=FACT, **same)) == (410, "erased")
 
 
 # --- the owner ---
 
 
-def partition_id(host: Host) -> str:
-    return partitions(host).get(partition="p1").wire_id
+def partition_id(host: Host, name: str = "p1") -> str:
+    return partitions(host).get(partition=name).wire_id
 
 
 def test_a_frozen_partition_is_read_and_not_written(remote: Host, monkeypatch: pytest.MonkeyPatch) -> None:

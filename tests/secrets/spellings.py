@@ -5,7 +5,6 @@ import binascii
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
-
 # A shorter one could stand in any page by chance.
 SECRET_LETTERS_MIN = 10
 
