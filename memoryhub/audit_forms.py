@@ -1,6 +1,6 @@
 """The form that restricts the audit trail."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time
 
 from django import forms
 
@@ -38,12 +38,10 @@ class AuditFilterForm(forms.Form):
     def instants(self) -> tuple[datetime | None, datetime | None]:
         """The first and the last instant of the days, in UTC."""
         first, last = self.cleaned_data["first_day"], self.cleaned_data["last_day"]
-        end = _midnight(last + timedelta(days=1)) - timedelta(microseconds=1) if last else None
-        return _midnight(first) if first else None, end
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time.min, UTC)
+        return (
+            datetime.combine(first, time.min, UTC) if first else None,
+            datetime.combine(last, time.max, UTC) if last else None,
+        )
 
 
 class ExportForm(forms.Form):

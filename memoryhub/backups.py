@@ -27,7 +27,8 @@ def back_up_before_upgrade(data_dir: Path, *, version: str) -> Path:
     """
     path = new_backup_path(data_dir, UPGRADE_PREFIX, version)
     dump_database(database_settings(data_dir), path)
-    for old in sorted(path.parent.glob(f"{UPGRADE_PREFIX}*.dump"))[:-UPGRADE_BACKUPS_MAX]:
+    others = sorted(set(path.parent.glob(f"{UPGRADE_PREFIX}*.dump")) - {path})
+    for old in others[: 1 - UPGRADE_BACKUPS_MAX]:
         old.unlink()
     return path
 
@@ -36,7 +37,7 @@ def new_backup_path(data_dir: Path, prefix: str, version: str) -> Path:
     """In `backups/` of the data folder, which is made. Raises: FolderError, DiskFullError."""
     folder = data_dir / "backups"
     make_folder(folder, mode=0o700)
-    return folder / f"{prefix}{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{version}.dump"
+    return folder / f"{prefix}{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}-{version}.dump"
 
 
 def dump_database(database: Database, path: Path) -> None:

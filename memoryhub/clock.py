@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 
 def to_wire(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # strftime writes the year 999 with three digits
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def optional_to_wire(moment: datetime | None) -> str | None:

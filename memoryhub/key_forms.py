@@ -1,7 +1,7 @@
 """The forms that issue a key and give it a successor."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -117,7 +117,10 @@ class KeyForm(IssuingForm):
         return values
 
 
-def _end_of(day: Any) -> datetime:
+def _end_of(day: date) -> datetime:
+    """The midnight behind it; the calendar's last day has none."""
+    if day == date.max:
+        return datetime.combine(day, time.max, UTC)
     return datetime.combine(day, time.min, UTC) + timedelta(days=1)
 
 

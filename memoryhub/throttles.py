@@ -1,5 +1,6 @@
 """Throttling: a counter per credential and minute in the queue's Redis. Without Redis nothing is throttled."""
 
+import math
 import time
 from functools import cache
 
@@ -32,4 +33,4 @@ def count_request(bucket: str, *, requests_max: int) -> None:
         log.warning("throttle_unavailable", cause=type(error).__name__)
         return
     if count > requests_max:
-        raise RateLimited(max(1, int(WINDOW_SECONDS - elapsed)))
+        raise RateLimited(math.ceil(WINDOW_SECONDS - elapsed))

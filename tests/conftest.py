@@ -14,6 +14,7 @@ from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 from whitenoise.base import WhiteNoise
 
+from memoryhub import ids
 from tests.embedded import OWN_POSTGRES
 from tests.live import LiveHub, url_of
 from tests.world import Caller, Tenant, make_tenant
@@ -59,6 +60,12 @@ def scan_once() -> Callable[[WhiteNoise, str, str], None]:
         served.files |= found[root, prefix]
 
     return recall
+
+
+@pytest.fixture
+def ids_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that travels ahead: ids never go back, and those of later tests shall not be of its time."""
+    monkeypatch.setattr(ids, "_last_ticks", ids._last_ticks)
 
 
 @pytest.fixture

@@ -18,9 +18,11 @@ export function timeAgo(seconds) {
 }
 
 const shown = () => document.querySelectorAll("time[data-ago]");
-const words = (time) => timeAgo((Date.now() - Date.parse(time.dateTime)) / 1000);
-// Where this machine's clock says something else than the hub's, the hub's words stay.
-const disputed = new WeakSet([...shown()].filter((time) => time.textContent !== words(time)));
+const words = (time, more = 0) => timeAgo((Date.now() - Date.parse(time.dateTime)) / 1000 + more);
+// Where this machine's clock says something else than the hub's, the hub's words stay. The page was some time on its way.
+const SLACK_SECONDS = 10;
+const agrees = (time) => [-SLACK_SECONDS, 0, SLACK_SECONDS].some((more) => words(time, more) === time.textContent);
+const disputed = new WeakSet([...shown()].filter((time) => !agrees(time)));
 
 function refresh() {
   for (const time of shown()) {

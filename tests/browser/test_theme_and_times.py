@@ -89,6 +89,12 @@ def test_words_are_refreshed_where_both_clocks_agree(live: LiveHub, live_tenant:
         assert time.inner_text() == "just now"
         page.clock.run_for(125_000)
         assert time.inner_text() == "2 minutes ago"
+        made = datetime.fromisoformat(time.get_attribute("datetime") or "")
+        page.clock.set_system_time(made + timedelta(seconds=63))  # as if the minute had ended on the way here
+        page.reload()
+        assert time.inner_text() == "just now"
+        page.clock.run_for(21_000)
+        assert time.inner_text() == "1 minute ago"
         page.clock.set_system_time(datetime.now(UTC) + timedelta(days=3))  # this machine's clock is wrong
         page.reload()
         assert time.inner_text() == "just now"

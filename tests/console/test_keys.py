@@ -202,6 +202,13 @@ def test_a_key_works_to_the_end_of_its_last_day(owner: Site) -> None:
     assert ApiKey.objects.get(name="Release agent").expires_at == datetime(2026, 12, 1, tzinfo=UTC)
 
 
+def test_the_last_day_of_the_calendar_is_one(owner: Site) -> None:
+    secret_in(send(owner, expires_at="9999-12-31"))
+    key = ApiKey.objects.get(name="Release agent")
+    assert key.expires_at == datetime.max.replace(tzinfo=UTC)
+    assert "9999-12-31" in owner.get(f"/keys/{key.wire_id}").content.decode()
+
+
 def test_a_key_of_the_whole_project_is_made_from_any_environment(owner: Site) -> None:
     secret = secret_in(send(owner, scopes="admin", environment="project"))
     assert Caller(secret)("GET", "/v1/members").status == 200

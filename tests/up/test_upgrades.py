@@ -63,9 +63,15 @@ def test_the_last_five_dumps_stay(data_dir: Path) -> None:
     for day in range(1, 8):
         (folder / f"before-upgrade-2025010{day}T000000Z-0.0.{day}.dump").write_text("")
     (folder / "my-own.dump").write_text("")
-    made = backups.back_up_before_upgrade(data_dir, version="0.0.8")
+    made = [backups.back_up_before_upgrade(data_dir, version="0.0.8") for _ in range(2)]
     names = sorted(os.listdir(folder))
-    assert names[-2:] == [made.name, "my-own.dump"] and len(names) == backups.UPGRADE_BACKUPS_MAX + 1
+    assert names[-3:] == [*(one.name for one in made), "my-own.dump"]
+    assert len(names) == backups.UPGRADE_BACKUPS_MAX + 1
+    for number in range(7):  # of a machine whose clock went before
+        (folder / f"before-upgrade-2999010{number + 1}T000000Z-0.1.{number}.dump").write_text("")
+    newest = backups.back_up_before_upgrade(data_dir, version="0.0.8")
+    kept = sorted(folder.glob("before-upgrade-*"))
+    assert kept[0] == newest and len(kept) == backups.UPGRADE_BACKUPS_MAX
     postgres.stop()
 
 
