@@ -21,7 +21,7 @@ from authority.failures import ValidationTypeError
 from authority.graph import EMPTY_HEAD, Head
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
 from authority.nominations import Nomination as Nominated
-from memoryhub import ids, keys
+from memoryhub import keys
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import AuditEvent
 from tests.authority.desk import ROUNDS_OF_SOAK, Reviewed, ended, make_reviewed, write
@@ -418,10 +418,9 @@ def test_a_worker_that_was_stopped_and_goes_on_publishes_nothing(
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_is_wrong_and_steps_takes_no_turn_away(
-    reviewed: Reviewed, monkeypatch: pytest.MonkeyPatch, hours: int
+    reviewed: Reviewed, monkeypatch: pytest.MonkeyPatch, ids_come_back: None, hours: int
 ) -> None:
     """The worker's clock is an hour off and steps at every point of the call, and so does that of the sweeper beside it."""
-    monkeypatch.setattr(ids, "_last_ticks", ids._last_ticks)  # ids never go back; those of later tests shall
     nomination = reviewed.nominate("note:b")
     looked: list[bool] = []
     now = datetime.now(UTC) + timedelta(hours=hours)

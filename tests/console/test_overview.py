@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -17,7 +17,11 @@ from tests.console.site import Site, sign_in
 from tests.stores.shelf import Shelf
 from tests.world import Tenant
 
-TODAY = datetime.now(UTC).date()
+SOME_DAY = date(2026, 11, 30)
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
 
 
 def count() -> int:
@@ -46,14 +50,14 @@ def test_changes_are_counted_once_on_their_day_and_in_their_environment(
     shown = main_of(owner)
     assert "4 changes of stores and memories" in shown
     assert shown.count("<rect ") == 1
-    assert f'<td>{TODAY:%Y-%m-%d}</td><td class="number">4</td><td class="number">0</td>' in shown
+    assert f'<td>{today():%Y-%m-%d}</td><td class="number">4</td><td class="number">0</td>' in shown
     assert "0 changes" in main_of(sign_in(tenant.owner, tenant.project, "production"))
 
 
 def test_the_days_shown_are_the_last_thirty(tenant: Tenant) -> None:
     for ago, changes in ((0, 1), (DAYS_SHOWN - 1, 2), (DAYS_SHOWN, 4)):
         ActivityDay.objects.create(
-            project=tenant.project, environment_id=tenant.development.id, day=TODAY - timedelta(days=ago), changes=changes
+            project=tenant.project, environment_id=tenant.development.id, day=today() - timedelta(days=ago), changes=changes
         )  # fmt: skip
     actor = replace(tenant.actor, environment_id=tenant.development.id)
     days = activity.list_days(actor=actor)
@@ -62,15 +66,15 @@ def test_the_days_shown_are_the_last_thirty(tenant: Tenant) -> None:
 
 
 def test_a_bar_is_as_high_as_its_day_was_busy() -> None:
-    days = [Day(TODAY, changes) for changes in (0, 1, 1_000_000, 500_000)]
+    days = [Day(SOME_DAY, changes) for changes in (0, 1, 1_000_000, 500_000)]
     bars = [bar for bar in draw_bars(days) if bar["kind"] == "changes"]
     assert [bar["height"] for bar in bars] == [0, 2, CHART_HEIGHT, CHART_HEIGHT // 2]
     assert [bar["y"] + bar["height"] for bar in bars] == [CHART_HEIGHT] * 4
-    assert [bar["height"] for bar in draw_bars([Day(TODAY)])] == [0, 0, 0]
+    assert [bar["height"] for bar in draw_bars([Day(SOME_DAY)])] == [0, 0, 0]
 
 
 def test_what_a_day_saw_stands_one_upon_the_other_inside_the_chart() -> None:
-    for day in (Day(TODAY, 2, 1, 1), Day(TODAY, 0, 0, 7), Day(TODAY, 1_000_000, 1, 1)):
+    for day in (Day(SOME_DAY, 2, 1, 1), Day(SOME_DAY, 0, 0, 7), Day(SOME_DAY, 1_000_000, 1, 1)):
         y = CHART_HEIGHT
         for bar in draw_bars([day]):
             assert bar["y"] + bar["height"] == y and bar["y"] >= 0

