@@ -94,6 +94,7 @@ UPDATE authority_turn SET attempt = %s, application = %s, heartbeat_at = clock_t
 _BEAT = """
 UPDATE authority_turn SET heartbeat_at = clock_timestamp() WHERE authority_id = %s AND attempt = %s
 """
+_UNLOCK = "SELECT pg_advisory_unlock(%s)"
 _FORGET = """
 UPDATE authority_turn SET attempt = NULL, application = NULL, heartbeat_at = NULL
  WHERE authority_id = %s AND attempt = %s
@@ -117,6 +118,8 @@ def _beat(session: psycopg.Connection[Any], turn: HeldTurn, ended: threading.Eve
 def _forget(session: psycopg.Connection[Any], turn: HeldTurn) -> None:
     try:
         session.execute(_FORGET, [turn.authority_id, turn.attempt])
+        # The end of a session frees it too, but only when its process gets to it: the next turn would be refused until then.
+        session.execute(_UNLOCK, [lock_number(turn.authority_id)])
     except psycopg.Error:  # the session ended, and the lock with it
         turn.lost.set()
 

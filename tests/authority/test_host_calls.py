@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 import time_machine
 from django.db import connection
@@ -22,6 +23,7 @@ from authority.graph import EMPTY_HEAD, Head
 from authority.models import Authority, HostCall, Nomination, Operation, Receipt, Turn
 from authority.nominations import Nomination as Nominated
 from memoryhub import keys
+from memoryhub.embedded.processes import wait_until
 from memoryhub.errors import Conflict, NotFound
 from memoryhub.models import AuditEvent
 from tests.authority.desk import ROUNDS_OF_SOAK, Reviewed, ended, make_reviewed, write
@@ -497,10 +499,33 @@ def test_an_ended_turn_leaves_nothing_behind(reviewed: Reviewed) -> None:
             [turns.lock_number(reviewed.authority.id)],
         )
         assert cursor.fetchone()[0] == 0
+    assert wait_until(lambda: count_turn_sessions() == 0, 10), "a session ends a moment after it was told to"
+
+
+def count_turn_sessions() -> int:
+    with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'memoryhub turn%%'"
         )
-        assert cursor.fetchone()[0] == 0
+        return int(cursor.fetchone()[0])
+
+
+def test_the_next_turn_is_free_when_the_one_before_is_over(reviewed: Reviewed) -> None:
+    """Before its session has ended: somebody else asks while the hub has not yet closed it."""
+    close, asked = psycopg.Connection.close, []
+
+    def close_late(session: Any) -> None:
+        if "memoryhub turn" in session.info.get_parameters().get("application_name", ""):
+            with psycopg.connect(url_of(connection.settings_dict)) as other:
+                number = turns.lock_number(reviewed.authority.id)
+                asked.append(other.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchone())
+        close(session)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Connection, "close", close_late)
+        reviewed.submit_advance(reviewed.head)
+        assert reviewed.drain() == 1
+    assert asked == [(True,)]
 
 
 def test_a_nomination_that_is_adopted_says_so(reviewed: Reviewed) -> None:
