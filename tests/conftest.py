@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.core.management import call_command
@@ -18,6 +19,12 @@ from memoryhub import ids
 from tests.embedded import OWN_POSTGRES
 from tests.live import LiveHub, url_of
 from tests.world import Caller, Tenant, make_tenant
+
+# A machine that stands still for a moment is no fault of what is held; one that was found is printed so that it can be tried again.
+hypothesis.settings.register_profile(
+    "hub", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("hub")
 
 
 def pytest_collection_finish() -> None:

@@ -124,9 +124,11 @@ def programs(seen: Seen, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.note(answer)
     with override_settings(REDIS_URL=f"redis://:{seen.secrets['database password']}@127.0.0.1:1/0"):
         throttles._redis.cache_clear()
-        send("GET", "/v1/memory_stores")
-        send("GET", "/readyz")
-    throttles._redis.cache_clear()
+        try:
+            send("GET", "/v1/memory_stores")
+            send("GET", "/readyz")
+        finally:
+            throttles._redis.cache_clear()
 
 
 def secrets_of_connections(send: Callable[..., None]) -> None:

@@ -141,9 +141,10 @@ def run_crashes(
     def harm() -> None:
         try:
             end = time.monotonic() + seconds
+            first = rng.sample(list(harms), len(harms))  # each is done once, whatever is drawn after
             while time.monotonic() < end:
                 ended.wait(rng.random() * pause_seconds_max)
-                name = rng.choices(list(harms), [weight for _, weight in harms.values()])[0]
+                name = first.pop() if first else rng.choices(list(harms), [of for _, of in harms.values()])[0]
                 harms[name][0](hub, rng)
                 done[name] += 1
             hub.await_postgres()

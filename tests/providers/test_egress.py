@@ -235,8 +235,9 @@ def test_an_answer_that_does_not_come_to_its_end_is_a_failure_of_transport(
 
 
 def test_nobody_listens(settings: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        origin = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    settings.EGRESS_PRIVATE_ORIGINS = parse_private_origins(f"{origin}=127.0.0.0/8")
-    with pytest.raises(TransportFailed):
-        call(origin)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # held, so that nobody else gets it
+        origin = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        settings.EGRESS_PRIVATE_ORIGINS = parse_private_origins(f"{origin}=127.0.0.0/8")
+        with pytest.raises(TransportFailed):
+            call(origin)
